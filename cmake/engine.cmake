@@ -1,0 +1,64 @@
+# crosslock_add_engine(NAME name [DEPENDS package/target/debian-package ...])
+#
+# Builds crosslock-<name> (alias crosslock::<name>) from src/engines/<name>/*.cpp. Each dependency
+# gives the name for find_package, the target to link and the Debian package that brings it:
+#     crosslock_add_engine(NAME sqlite DEPENDS SQLite3/SQLite::SQLite3/libsqlite3-dev)
+# CROSSLOCK_ENGINE_<NAME> is AUTO (built if everything is found), ON (anything missing is an
+# error) or OFF. The Debian package also belongs into cmake/packages.
+function(crosslock_add_engine)
+  cmake_parse_arguments(PARSE_ARGV 0 engine "" NAME DEPENDS)
+  string(TOUPPER ${engine_NAME} upper)
+  set(CROSSLOCK_ENGINE_${upper} ${CROSSLOCK_ENGINES} CACHE STRING
+      "Build the engine ${engine_NAME}: AUTO, ON or OFF")
+  set_property(CACHE CROSSLOCK_ENGINE_${upper} PROPERTY STRINGS AUTO ON OFF)
+  set(wish ${CROSSLOCK_ENGINE_${upper}})
+
+  if(NOT wish STREQUAL AUTO AND NOT wish)
+    message(STATUS "crosslock: engine ${engine_NAME} is switched off")
+    return()
+  endif()
+
+  set(packages "")
+  set(libraries "")
+  foreach(dependency IN LISTS engine_DEPENDS)
+    string(REPLACE "/" ";" parts "${dependency}")
+    list(POP_FRONT parts package library debian)
+    find_package(${package} QUIET)
+    if(NOT TARGET ${library})
+      set(reason "${package} is missing (Debian: apt-get install ${debian})")
+      if(wish STREQUAL AUTO)
+        message(STATUS "crosslock: engine ${engine_NAME} is not built: ${reason}")
+        return()
+      endif()
+      message(FATAL_ERROR "crosslock: engine ${engine_NAME} cannot be built: ${reason}")
+    endif()
+    list(APPEND packages ${package})
+    list(APPEND libraries ${library})
+  endforeach()
+
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/engines/${engine_NAME}/*.cpp)
+  if(NOT sources)
+    message(FATAL_ERROR "crosslock: there are no sources in src/engines/${engine_NAME}")
+  endif()
+  crosslock_add_library(${engine_NAME} ${sources})
+  set(target crosslock-${engine_NAME})
+  target_link_libraries(${target} PUBLIC crosslock-core PRIVATE ${libraries})
+  set_property(TARGET ${target} PROPERTY crosslock_packages ${packages})
+  crosslock_keep_linked(${target} crosslock_engine_${engine_NAME})
+  set_property(GLOBAL APPEND PROPERTY crosslock_engines ${engine_NAME})
+  message(STATUS "crosslock: engine ${engine_NAME} is built")
+endfunction()
+
+# The core refers to an engine's factory only weakly (src/engine/registry.cpp), and a linker drops
+# what nobody needs strongly: an archive's member, or with --as-needed the whole shared library.
+# Whoever links the engine therefore asks for it by name.
+function(crosslock_keep_linked target factory)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL STATIC_LIBRARY)
+    target_link_options(${target} INTERFACE "LINKER:-u,${factory}")
+  else()
+    set(file $<TARGET_LINKER_FILE:$<TARGET_NAME:${target}>>)
+    target_link_options(${target} INTERFACE
+      "LINKER:--push-state,--no-as-needed,${file},--pop-state")
+  endif()
+endfunction()

@@ -1,0 +1,44 @@
+# How every target of ours is compiled, and what makes a library a crosslock library.
+
+# Language level, and warnings; these are errors only where we are the top level, so that a newer
+# compiler never breaks the build of somebody who merely uses us.
+function(crosslock_compile_as_ours target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual)
+  set_target_properties(${target} PROPERTIES
+    CXX_STANDARD 20
+    CXX_EXTENSIONS OFF
+    COMPILE_WARNING_AS_ERROR ${PROJECT_IS_TOP_LEVEL})
+endfunction()
+
+# crosslock_add_library(NAME SOURCE...): the library crosslock-NAME with the alias crosslock::NAME,
+# installed as a component of the same name.
+function(crosslock_add_library name)
+  set(target crosslock-${name})
+  add_library(${target} ${ARGN})
+  add_library(crosslock::${name} ALIAS ${target})
+  crosslock_compile_as_ours(${target})
+  target_include_directories(${target}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  # All libraries lie side by side, in the build tree as after installation: the program finds
+  # the engines it loads at run time beside the core.
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${name}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${crosslock_soversion}
+    POSITION_INDEPENDENT_CODE ON
+    INSTALL_RPATH "$ORIGIN")
+  set_property(GLOBAL APPEND PROPERTY crosslock_components ${name})
+endfunction()
+
+# crosslock_add_program(TARGET SOURCE...): a program of this repository, which may look behind the
+# public headers.
+function(crosslock_add_program target)
+  add_executable(${target} ${ARGN})
+  crosslock_compile_as_ours(${target})
+  target_include_directories(${target} PRIVATE
+    ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+endfunction()

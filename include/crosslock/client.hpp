@@ -1,0 +1,98 @@
+// One connected user of an engine.
+#pragma once
+
+#include <crosslock/hold.hpp>
+#include <crosslock/inspect.hpp>
+#include <crosslock/options.hpp>
+#include <crosslock/receipt.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace crosslock {
+
+namespace inner {
+class core;
+}  // namespace inner
+
+/// A handle: copies share one connection. Locks and holds keep it open, so destroying the client
+/// while they live changes nothing for them; when the last of them goes, so does the connection.
+/// Thread-safe. In a forked child every call throws `forked`; the parent is unaffected.
+class client {
+ public:
+  /// While the hold is valid at most one thread in the whole cluster is in `fn(hold&)` or `fn()`.
+  /// Waits for the lock, returns what fn returns, and frees the lock also when fn throws.
+  template <class Fn>
+  auto run(std::string_view name, Fn&& fn) const {
+    auto held = acquire(name);
+    return call(std::forward<Fn>(fn), held);
+  }
+
+  /// The same without waiting: an empty optional (for a void fn: false) when the name is busy.
+  template <class Fn>
+  auto try_run(std::string_view name, Fn&& fn) const {
+    auto held = try_acquire(name);
+    using result = decltype(call(std::forward<Fn>(fn), *held));
+    if constexpr (std::is_void_v<result>) {
+      if (!held) return false;
+      call(std::forward<Fn>(fn), *held);
+      return true;
+    } else {
+      if (!held) return std::optional<result>{};
+      return std::optional<result>{call(std::forward<Fn>(fn), *held)};
+    }
+  }
+
+  /// Who holds the name and who waits, in order. One moment of the past: never decide by it.
+  lock_info look(std::string_view name) const;
+  /// Every name in use that begins with `prefix`, in the order of their bytes.
+  std::vector<lock_info> list(std::string_view prefix = {}) const;
+  /// Frees the name by force if `owner` (from look) still holds it, and tells that holder. False
+  /// when it does not hold it any more. The next fence is higher as always.
+  bool break_lock(std::string_view name, owner_id owner) const;
+
+  /// Takes a detached hold up again, renewed from now on. Throws `lost` when its lease has ended
+  /// or somebody has taken it up before, `conflict` when it is of another engine.
+  hold adopt(const receipt& paper) const;
+
+  /// Ends every hold (`closed` is their reason) and gives it back, wakes every waiter with
+  /// `closed`, and disconnects. Later calls throw `closed`.
+  void close() const noexcept;
+
+  std::string_view engine() const noexcept;
+  /// The lease a hold gets when none is asked for, as the engine grants it.
+  duration lease() const noexcept;
+
+  /// For the library's own use.
+  explicit client(std::shared_ptr<inner::core> core) noexcept;
+  const std::shared_ptr<inner::core>& core() const noexcept { return core_; }
+
+ private:
+  hold acquire(std::string_view name) const;
+  std::optional<hold> try_acquire(std::string_view name) const;
+
+  template <class Fn>
+  static decltype(auto) call(Fn&& fn, hold& held) {
+    if constexpr (std::is_invocable_v<Fn, hold&>) {
+      return std::invoke(std::forward<Fn>(fn), held);
+    } else {
+      return std::invoke(std::forward<Fn>(fn));
+    }
+  }
+
+  std::shared_ptr<inner::core> core_;
+};
+
+/// Connects to the engine the URL names. Retries as options::retry says; throws `invalid_url`,
+/// `unsupported` (the engine is not built in or linked), `unreachable`, `denied`, ...
+client connect(std::string_view url, options options = {});
+
+/// Connects to CROSSLOCK_URL; without it to the embedded engine (SQLite) at its default place.
+client connect(options options = {});
+
+}  // namespace crosslock

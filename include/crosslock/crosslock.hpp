@@ -1,0 +1,17 @@
+// crosslock: locks that hold across threads, processes and machines.
+#pragma once
+
+#include <crosslock/client.hpp>
+#include <crosslock/error.hpp>
+#include <crosslock/fence.hpp>
+#include <crosslock/hold.hpp>
+#include <crosslock/inspect.hpp>
+#include <crosslock/lock_name.hpp>
+#include <crosslock/mutex.hpp>
+#include <crosslock/observer.hpp>
+#include <crosslock/options.hpp>
+#include <crosslock/owner_id.hpp>
+#include <crosslock/receipt.hpp>
+#include <crosslock/recursive_mutex.hpp>
+#include <crosslock/time.hpp>
+#include <crosslock/version.hpp>

@@ -1,0 +1,86 @@
+// What the user has in hand.
+#pragma once
+
+#include <crosslock/fence.hpp>
+#include <crosslock/lock_name.hpp>
+#include <crosslock/observer.hpp>
+#include <crosslock/owner_id.hpp>
+#include <crosslock/receipt.hpp>
+#include <crosslock/time.hpp>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+namespace crosslock {
+
+namespace inner {
+class section;
+}  // namespace inner
+
+/// One critical section: from the moment the lock was granted until release, loss, or the end of
+/// this object. Belongs to whoever has the object, not to a thread. Destruction releases silently,
+/// also when an exception leaves the scope. One thread at a time may use a hold; the stop_token
+/// it gives out may be used anywhere.
+///
+/// | state | fence() | lost() | check() | release() |
+/// |---|---|---|---|---|
+/// | held | the token | not requested | returns | `released` or `passed` |
+/// | lost | the same token | requested | throws `lost` | `lost`, nothing changes on the server |
+/// | released, detached | the same token | never requested | throws `not_held` | `not_held` |
+/// | moved from | 0 | never requested | throws `not_held` | `not_held` |
+class [[nodiscard]] hold {
+ public:
+  hold(hold&& other) noexcept;
+  hold& operator=(hold&& other) noexcept;  ///< releases what it had
+  hold(const hold&) = delete;
+  hold& operator=(const hold&) = delete;
+  ~hold();
+
+  const lock_name& name() const;
+  crosslock::fence fence() const noexcept;
+  owner_id owner() const noexcept;
+  /// Until then nobody else can have been granted the name, unless the server lost its state.
+  /// Moves forward with each renewal.
+  time_point expires_at() const noexcept;
+
+  /// Requested once, before the lease can end on the server, when the hold ends other than by
+  /// its release. Callbacks registered on it run on a thread of their own.
+  std::stop_token lost() const;
+  loss_reason lost_reason() const noexcept;
+  /// Reads the clock: false from the deadline on, whatever else the process is doing.
+  bool valid() const noexcept;
+  /// Throws `lost` (or `not_held`) unless valid().
+  void check() const;
+
+  release_result release() noexcept;
+  /// Lets go of the hold without releasing it. Throws `unsupported` where the engine's lease ends
+  /// with the process, `lost` or `not_held` when there is nothing to detach.
+  receipt detach();
+
+  /// For the library's own use: takes a granted critical section.
+  explicit hold(std::shared_ptr<inner::section> section) noexcept;
+
+ private:
+  std::shared_ptr<inner::section> section_;
+};
+
+/// What a callback is given: a hold; or neither, when stopped or out of time; or a failure.
+struct acquire_result {
+  std::optional<crosslock::hold> hold;
+  std::exception_ptr failure;
+};
+
+using acquire_callback = std::function<void(acquire_result)>;
+
+/// How one acquire differs from the client's defaults.
+struct acquire_how {
+  /// A fixed lease: not renewed, it simply ends. Empty: the client's lease, renewed while held.
+  std::optional<duration> lease{};
+  /// Ends the wait without a hold.
+  std::stop_token stop{};
+};
+
+}  // namespace crosslock

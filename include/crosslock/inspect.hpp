@@ -1,0 +1,32 @@
+// What can be seen of a lock from outside.
+#pragma once
+
+#include <crosslock/fence.hpp>
+#include <crosslock/owner_id.hpp>
+#include <crosslock/time.hpp>
+
+#include <string>
+#include <vector>
+
+namespace crosslock {
+
+enum class claim_mode { exclusive, shared, permit };
+
+/// One holder or waiter, as the server shows it. Ages are the server's own.
+struct claim_info {
+  owner_id owner;
+  claim_mode mode = claim_mode::exclusive;
+  std::string who;           ///< user@host pid program, and what options::who added
+  duration age{};            ///< held, or waited, for so long
+  duration lease_left{};     ///< holders: what is left of the lease
+  crosslock::fence fence{};  ///< holders: the fence the grant began with
+};
+
+/// Holders first come first, then the line in order.
+struct lock_info {
+  std::string name;
+  std::vector<claim_info> holders;
+  std::vector<claim_info> line;
+};
+
+}  // namespace crosslock

@@ -1,0 +1,31 @@
+// The name of a lock: the same rule on every engine.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace crosslock {
+
+/// 1 to 512 bytes of valid UTF-8 without control characters that do not begin with `crosslock:{`.
+/// Checked once, here: a lock_name that exists is legal on every engine, and two different
+/// names never meet on any of them.
+class lock_name {
+ public:
+  static constexpr std::size_t max_bytes = 512;
+
+  /// Throws `invalid_name`, saying what is wrong and at which byte.
+  explicit lock_name(std::string_view text);
+
+  const std::string& str() const noexcept { return text_; }
+  std::string_view view() const noexcept { return text_; }
+
+  friend bool operator==(const lock_name&, const lock_name&) = default;
+  friend auto operator<=>(const lock_name&, const lock_name&) = default;
+
+ private:
+  std::string text_;
+};
+
+}  // namespace crosslock

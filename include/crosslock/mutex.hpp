@@ -1,0 +1,91 @@
+// The exclusive lock.
+#pragma once
+
+#include <crosslock/client.hpp>
+#include <crosslock/hold.hpp>
+#include <crosslock/wait.hpp>
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+
+namespace crosslock {
+
+/// An exclusive lock by name, across threads, processes and machines. Thread-safe, like std::mutex.
+/// Meets TimedLockable, so std::scoped_lock, std::unique_lock and std::lock work.
+///
+/// | state | lock() | try_lock() | unlock() | fence(), lost() |
+/// |---|---|---|---|---|
+/// | free | returns holding | true | nothing; observer hears `not_held` | throw `not_held` |
+/// | held by this thread's lock() | throws | throws | frees it | of this hold |
+/// | held by anyone else | waits | false | of this object: frees it | of that hold |
+/// | lost, not yet unlocked | throws | throws | nothing; observer hears `lost` | requested |
+///
+/// What lock() and try_lock() throw there is `would_deadlock`.
+///
+/// An exception from a locking call means: not held. Two objects of one name exclude each other,
+/// so a thread that locks both waits for itself until the lease of the first is not renewed any
+/// more: never, unless `max_hold` is set. Use one object, or recursive_mutex.
+class mutex {
+ public:
+  mutex(const client& locks, std::string_view name);
+  mutex(const client& locks, lock_name name);
+  mutex(const mutex&) = delete;
+  mutex& operator=(const mutex&) = delete;
+  ~mutex();  ///< releases what lock() still holds
+
+  // The standard way.
+  void lock();
+  bool try_lock();
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
+    return lock_within(wait_time(wait));
+  }
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
+    return lock_within(time_left(end));
+  }
+  void unlock() noexcept;
+  /// Of the hold taken by lock(). Throws `not_held` when there is none.
+  crosslock::fence fence() const;
+  std::stop_token lost() const;
+
+  // The rich way.
+  hold acquire(acquire_how how = {});  ///< with a stop_token: use the form below
+  std::optional<hold> acquire(std::stop_token stop);
+  std::optional<hold> try_acquire(acquire_how how = {});
+  template <class Rep, class Period>
+  std::optional<hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
+                                      acquire_how how = {}) {
+    return acquire_within(wait_time(wait), std::move(how));
+  }
+  /// Waits at most `wait`; the hold then ends after `lease` at the latest and is not renewed.
+  template <class Rep, class Period, class Rep2, class Period2>
+  std::optional<hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
+                                      const std::chrono::duration<Rep2, Period2>& lease,
+                                      std::stop_token stop = {}) {
+    return acquire_within(wait_time(wait), {.lease = wait_time(lease), .stop = std::move(stop)});
+  }
+  template <class Clock, class Duration>
+  std::optional<hold> try_acquire_until(const std::chrono::time_point<Clock, Duration>& end,
+                                        acquire_how how = {}) {
+    return acquire_within(time_left(end), std::move(how));
+  }
+  /// Never blocks the caller. `done` is called exactly once, by options::executor. Without
+  /// `wait` it waits until granted, stopped, or failed.
+  void acquire_async(acquire_callback done, acquire_how how = {},
+                     std::optional<duration> wait = std::nullopt);
+
+  const lock_name& name() const noexcept;
+
+ private:
+  struct state;
+
+  bool lock_within(duration wait);
+  std::optional<hold> acquire_within(duration wait, acquire_how how);
+
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace crosslock

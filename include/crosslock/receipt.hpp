@@ -1,0 +1,26 @@
+// A hold written down: bound to no process, taken up again by client::adopt.
+#pragma once
+
+#include <crosslock/fence.hpp>
+#include <crosslock/lock_name.hpp>
+#include <crosslock/owner_id.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace crosslock {
+
+/// Whoever has it can take the hold up once, until its lease ends. Not renewed meanwhile.
+struct receipt {
+  std::string engine;
+  lock_name name;
+  owner_id owner;
+  crosslock::fence fence;
+
+  /// One line of printable text.
+  std::string to_string() const;
+  /// Throws `protocol` naming what is wrong with the text.
+  static receipt parse(std::string_view text);
+};
+
+}  // namespace crosslock

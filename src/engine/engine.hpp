@@ -1,0 +1,98 @@
+// The seam: what an engine must be able to do. Small, and shaped by no single engine.
+//
+// Threads: every verb may be called by many threads at once. A verb does its round trip on the
+// calling thread and returns by `give_up` at the latest. An engine needs no thread per waiter.
+// Events, of this claim or any other, may come on the calling thread from within a verb: whoever
+// calls one holds no mutex.
+// Failure: a verb throws `crosslock::error`; when the request may have been carried out, with
+// outcome_unknown. The core then withdraws or tries again with the same owner id: every verb is
+// idempotent by owner id, and a repeated ask returns the same fence.
+#pragma once
+
+#include "engine/claim.hpp"
+#include "engine/clock.hpp"
+
+#include <crosslock/error.hpp>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace crosslock::seam {
+
+/// What an engine offers, said before it is asked. A promise that is not made here is answered
+/// by `unsupported` when it is asked for.
+struct traits {
+  std::string_view name;
+  bool shared = false;            ///< shared claims
+  bool permits = false;           ///< permit claims
+  bool first_come = false;        ///< the server keeps a line and grants in its order
+  bool pushes = false;            ///< waiters are woken by the server
+  bool tells_wanted = false;      ///< holders learn that others wait
+  bool reserves_fences = false;   ///< a renewal can bring another block of fences
+  bool lease_is_session = false;  ///< one lease for everything this client holds
+  bool outlives_process = false;  ///< a hold can be detached and taken up by another process
+  duration lease_min{};
+  duration lease_max{};
+};
+
+/// Which claim an event is about. Valid during the call only.
+struct claim_key {
+  const lock_name& name;
+  const owner_id& owner;
+};
+
+/// Where an engine reports what happens later: one for the whole client, so that no engine keeps a
+/// table of claims and their callbacks. Called from any thread, with no engine mutex held. The
+/// core answers quickly and does no I/O in these calls. Events may come late, twice, or for
+/// claims nobody knows any more: the core sorts that out.
+class turn {
+ public:
+  virtual ~turn() = default;
+  /// The answer to ask_async.
+  virtual void answered(claim_key key, const answer& answer) noexcept = 0;
+  /// A claim in line has become a grant.
+  virtual void granted(const grant& grant) noexcept = 0;
+  /// Something changed: ask again.
+  virtual void look_again(claim_key key) noexcept = 0;
+  /// Others wait behind this grant.
+  virtual void wanted(claim_key key) noexcept = 0;
+  /// ask_async failed; or, with errc::lost, a grant was taken away.
+  virtual void failed(claim_key key, const error& why) noexcept = 0;
+};
+
+class engine {
+ public:
+  virtual ~engine() = default;
+  virtual const traits& about() const noexcept = 0;
+
+  /// One round trip: granted, in line (only if claim.wait), or busy. Asking again with the same
+  /// owner id while in line refreshes the place there; when granted meanwhile it renews.
+  virtual answer ask(const claim& claim, time_point give_up) = 0;
+  /// The same without blocking: sends and returns; the answer comes through turn, perhaps from
+  /// within this call.
+  virtual void ask_async(const claim& claim, time_point give_up) = 0;
+  /// Leaves the line, or gives back a grant nobody saw.
+  virtual void withdraw(const claim& claim, time_point give_up) = 0;
+  /// Fills in the outcome of each item. Compares owner and fence, never creates.
+  virtual void renew(std::span<renewal> batch, time_point give_up) = 0;
+  virtual release_answer release(const grant& grant, time_point give_up) = 0;
+  /// Takes a detached grant over under next.owner, so that the receipt is worth nothing any more.
+  /// Empty when it is no longer there.
+  virtual std::optional<grant> adopt(const grant& detached, const claim& next,
+                                     time_point give_up) = 0;
+  /// Frees the name if `owner` holds it and tells that holder; false when it does not.
+  virtual bool break_lock(const lock_name& name, owner_id owner, time_point give_up) = 0;
+  virtual lock_info look(const lock_name& name, time_point give_up) = 0;
+  virtual std::vector<lock_info> list(std::string_view prefix, time_point give_up) = 0;
+
+  /// Disconnects. No event comes through turn after it has returned. Called once.
+  virtual void close() noexcept = 0;
+  /// In a forked child, instead of close and destruction: closes file descriptors, touches
+  /// nothing that the parent or the server could notice.
+  virtual void abandon() noexcept = 0;
+};
+
+}  // namespace crosslock::seam

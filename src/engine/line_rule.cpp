@@ -1,0 +1,66 @@
+// The rule reads only what stands before a claim, so one walk decides the whole line. Whom a claim
+// watches is found by walking back from it: the nearest claims that suffice to keep it out
+// (ZooKeeper's lock recipe, widened to permits).
+#include "engine/line_rule.hpp"
+
+namespace crosslock::seam {
+
+namespace {
+
+std::vector<std::size_t> watched_by(std::span<const wish> line, std::size_t index) {
+  const wish& self = line[index];
+  std::vector<std::size_t> watched;
+  std::int64_t room = std::int64_t{self.of} - self.permits;
+  for (std::size_t before = index; before-- > 0;) {
+    const wish& other = line[before];
+    switch (self.mode) {
+      case claim_mode::exclusive:
+        return {before};
+      case claim_mode::shared:
+        if (other.mode == claim_mode::exclusive) return {before};
+        break;
+      case claim_mode::permit:
+        if (other.mode == claim_mode::shared) break;
+        watched.push_back(before);
+        // An exclusive claim alone keeps it out, and so makes every nearer one needless.
+        if (other.mode == claim_mode::exclusive) return {before};
+        room -= other.permits;
+        if (room < 0) return watched;
+        break;
+    }
+  }
+  return watched;
+}
+
+}  // namespace
+
+bool line_so_far::admits(const wish& next) const noexcept {
+  switch (next.mode) {
+    case claim_mode::exclusive:
+      return !anybody_;
+    case claim_mode::shared:
+      return !exclusive_;
+    case claim_mode::permit:
+      return !exclusive_ && permits_ + next.permits <= next.of;
+  }
+  return false;
+}
+
+void line_so_far::add(const wish& next) noexcept {
+  anybody_ = true;
+  if (next.mode == claim_mode::exclusive) exclusive_ = true;
+  if (next.mode == claim_mode::permit) permits_ += next.permits;
+}
+
+std::vector<place> judge_line(std::span<const wish> line) {
+  std::vector<place> verdict(line.size());
+  line_so_far before;
+  for (std::size_t index = 0; index < line.size(); ++index) {
+    verdict[index].granted = before.admits(line[index]);
+    if (!verdict[index].granted) verdict[index].watches = watched_by(line, index);
+    before.add(line[index]);
+  }
+  return verdict;
+}
+
+}  // namespace crosslock::seam

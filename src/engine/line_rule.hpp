@@ -1,0 +1,58 @@
+// One rule for every kind of lock: who in a line may go in, and whom the others wait for.
+#pragma once
+
+#include <crosslock/inspect.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace crosslock::seam {
+
+/// What one claim in a line wants. Permit claims: 1 <= permits <= of.
+struct wish {
+  claim_mode mode = claim_mode::exclusive;
+  std::int32_t permits = 1;
+  std::int32_t of = 1;
+
+  friend bool operator==(const wish&, const wish&) = default;
+};
+
+/// Everybody who stands before some claim, granted or not, as far as the rule needs to know them:
+///
+/// | the claim | goes in when before it there is |
+/// |---|---|
+/// | exclusive | nobody |
+/// | shared | no exclusive claim |
+/// | k of n permits | no exclusive claim, and at most n - k permits claimed |
+///
+/// Claims that still wait count as well: so nobody overtakes a claim it conflicts with, and many
+/// small permit claims do not starve a big one.
+class line_so_far {
+ public:
+  bool admits(const wish& next) const noexcept;
+  void add(const wish& next) noexcept;
+  /// Nobody behind these can go in, whatever it wants.
+  bool closed() const noexcept { return exclusive_; }
+
+ private:
+  bool anybody_ = false;
+  bool exclusive_ = false;
+  std::int64_t permits_ = 0;
+};
+
+/// The verdict on one claim.
+struct place {
+  bool granted = false;
+  /// Indices into the line, nearest first; empty exactly when granted. As long as all of these
+  /// stand the claim cannot go in, and only the going of one of them is a reason to look again.
+  std::vector<std::size_t> watches;
+
+  friend bool operator==(const place&, const place&) = default;
+};
+
+/// The verdict on every claim of a line, first come first.
+std::vector<place> judge_line(std::span<const wish> line);
+
+}  // namespace crosslock::seam

@@ -1,0 +1,64 @@
+// Which engine serves which URL scheme. The only place that names engines.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "engine/url.hpp"
+
+#include <crosslock/options.hpp>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace crosslock::seam {
+
+/// What an engine is given when it is opened. The references outlive the engine.
+struct opening {
+  crosslock::seam::url& url;  ///< the common parameters are taken out already
+  std::string who;            ///< user@host, pid, program: shown to others
+  duration timeout;           ///< the longest one request may take
+  crosslock::seam::turn& turn;
+  crosslock::seam::clock& clock;
+  std::function<void(log_level, std::string_view)> log;  ///< may be empty
+};
+
+using factory = std::unique_ptr<engine> (*)(const opening&);
+
+/// Each engine library exports one symbol, `crosslock_engine_<name>`: a factory with C linkage, so
+/// that the linker (-u) and dlsym() can name it. Its factory.cpp ends, outside of any namespace
+/// or in one, with
+///     CROSSLOCK_ENGINE_FACTORY(memory, open_memory);
+/// where open_memory is a function of the type `factory`. The registry refers to the symbol
+/// weakly: an engine that is not linked is a null pointer, not a link error.
+#define CROSSLOCK_ENGINE_FACTORY(name, open_function)                  \
+  extern "C" const ::crosslock::seam::factory crosslock_engine_##name; \
+  const ::crosslock::seam::factory crosslock_engine_##name = open_function
+
+struct registered {
+  std::string_view engine;   ///< "memory"
+  std::string_view scheme;   ///< "memory"; an engine may have several rows
+  std::string_view library;  ///< what to link or install: "crosslock::memory"
+  factory open;              ///< null when its library is not linked
+};
+
+/// Every engine crosslock knows, linked or not. The rows of one engine stand together.
+std::span<const registered> registry() noexcept;
+
+/// The URL of the embedded engine, the default, for a database at that absolute path.
+std::string embedded_url(std::string_view path);
+
+/// Asked for the factory of an engine that is not linked; null when it cannot be had. A program
+/// that loads engines at run time sets it once, before its first connect.
+using loader = factory (*)(std::string_view engine);
+void set_loader(loader load) noexcept;
+
+/// The factory of a row: linked, or else loaded; null when neither works.
+factory find_factory(const registered& row);
+
+/// Throws `invalid_url` for a scheme nobody knows, `unsupported` naming the library that is
+/// missing.
+std::unique_ptr<engine> open_engine(const opening& opening);
+
+}  // namespace crosslock::seam

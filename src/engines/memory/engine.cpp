@@ -1,0 +1,235 @@
+// Each verb notes the time, makes one message, and turns the reply into the words of the seam.
+// Nothing here touches a member after it has called turn: the core may close the engine there.
+#include "engines/memory/engine.hpp"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace crosslock::memory {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr seam::traits offered{.name = "memory",
+                               .shared = true,
+                               .permits = true,
+                               .first_come = true,
+                               .pushes = true,
+                               .tells_wanted = true,
+                               .reserves_fences = true,
+                               .lease_is_session = false,
+                               .outlives_process = true,
+                               .lease_min = 10ms,
+                               .lease_max = 24h};
+
+void check_lease(duration lease) {
+  if (lease >= offered.lease_min && lease <= offered.lease_max) return;
+  throw make_error(errc::invalid_lease, "a lease of " + std::to_string(lease.count()) +
+                                            " ns is outside of 10 ms to 24 h");
+}
+
+seam::name_ref share(const lock_name& name) { return std::make_shared<const lock_name>(name); }
+
+seam::grant make_grant(const seam::name_ref& name, const owner_id& owner, const given& given,
+                       time_point sent, bool offer) {
+  return {.name = name,
+          .owner = owner,
+          .first = given.first,
+          .last = given.last,
+          .lease = given.lease,
+          .sent = sent,
+          .offer = offer,
+          .wanted = given.wanted};
+}
+
+}  // namespace
+
+engine::engine(std::shared_ptr<network> network, seam::turn& turn, seam::clock& clock,
+               const std::string& who)
+    : turn_{turn},
+      clock_{clock},
+      who_{std::make_shared<const std::string>(who)},
+      connection_{connection::open(std::move(network), clock,
+                                   [this](const push& news) { return hear(news); })} {}
+
+engine::~engine() { connection_->close(); }
+
+const seam::traits& engine::about() const noexcept { return offered; }
+
+seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
+  check_lease(claim.lease);
+  if (claim.wait) room_.asking(claim.owner);
+  const time_point sent = clock_.now();
+  settled result;
+  try {
+    const reply answer = connection_->call(ask_request{claim, who_}, give_up);
+    result = settle(claim, std::get<ask_reply>(answer), sent);
+  } catch (const error& why) {
+    note_failure(claim, why);
+    throw;
+  }
+  if (result.overtaken_by) turn_.granted(*result.overtaken_by);
+  return std::move(result.answer);
+}
+
+void engine::ask_async(const seam::claim& claim, time_point give_up) {
+  check_lease(claim.lease);
+  if (claim.wait) room_.asking(claim.owner);
+  const time_point sent = clock_.now();
+  try {
+    connection_->send(
+        ask_request{claim, who_}, give_up,
+        [this, claim, sent](const outcome& result) { hear_answer(claim, sent, result); });
+  } catch (const error& why) {
+    note_failure(claim, why);
+    throw;
+  }
+}
+
+void engine::hear_answer(const seam::claim& claim, time_point sent, const outcome& result) {
+  seam::turn& turn = turn_;
+  const seam::claim_key key{*claim.name, claim.owner};
+  if (const auto* why = std::get_if<error>(&result)) {
+    note_failure(claim, *why);
+    turn.failed(key, *why);
+    return;
+  }
+  const settled heard = settle(claim, std::get<ask_reply>(std::get<reply>(result)), sent);
+  turn.answered(key, heard.answer);
+  if (heard.overtaken_by) turn.granted(*heard.overtaken_by);
+}
+
+engine::settled engine::settle(const seam::claim& claim, const ask_reply& heard,
+                               time_point sent) {
+  settled result;
+  result.answer.result = heard.result;
+  if (heard.result == seam::ask_result::granted) {
+    result.answer.granted = make_grant(claim.name, claim.owner, heard.granted, sent, false);
+  }
+  if (!claim.wait) return result;
+  if (heard.result != seam::ask_result::in_line) {
+    room_.not_in_line(claim.owner);
+    return result;
+  }
+  result.answer.look_after = heard.look_after;
+  if (const auto early = room_.in_line(claim.owner, heard.ticket, sent, clock_.now())) {
+    result.overtaken_by = make_grant(claim.name, claim.owner, early->offer, sent, true);
+  }
+  return result;
+}
+
+void engine::note_failure(const seam::claim& claim, const error& why) {
+  if (!claim.wait) return;
+  // A place once given is still there when a later ask gets lost; a refusal takes it away.
+  const bool lost_on_the_way = why.outcome_unknown() || why.which() == errc::unreachable;
+  if (lost_on_the_way) {
+    room_.unanswered(claim.owner);
+  } else {
+    room_.not_in_line(claim.owner);
+  }
+}
+
+void engine::withdraw(const seam::claim& claim, time_point give_up) {
+  room_.forget(claim.owner);
+  connection_->call(withdraw_request{claim.name, claim.owner, 0}, give_up);
+}
+
+void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
+  renew_request message;
+  message.items.reserve(batch.size());
+  for (const seam::renewal& one : batch) {
+    check_lease(one.lease);
+    message.items.push_back({one.held.name, one.held.owner, one.held.first, one.held.last,
+                             one.lease, one.want_fences});
+  }
+  const time_point sent = clock_.now();
+  const reply answer = connection_->call(std::move(message), give_up);
+  const auto& outcomes = std::get<renew_reply>(answer).outcomes;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    seam::renewal& one = batch[i];
+    one.outcome = outcomes[i].renewed ? seam::renewal::result::renewed
+                                      : seam::renewal::result::lost;
+    one.granted_lease = outcomes[i].lease;
+    one.sent = sent;
+    one.more_first = outcomes[i].more_first;
+    one.more_last = outcomes[i].more_last;
+    one.wanted = outcomes[i].wanted;
+  }
+}
+
+seam::release_answer engine::release(const seam::grant& grant, time_point give_up) {
+  room_.forget(grant.owner);
+  const reply answer =
+      connection_->call(release_request{grant.name, grant.owner, grant.first}, give_up);
+  return std::get<release_reply>(answer).answer;
+}
+
+std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam::claim& next,
+                                         time_point give_up) {
+  check_lease(next.lease);
+  const time_point sent = clock_.now();
+  const reply answer = connection_->call(
+      adopt_request{detached.owner, detached.first, next, who_}, give_up);
+  const auto& result = std::get<adopt_reply>(answer);
+  if (!result.adopted) return std::nullopt;
+  return make_grant(next.name, next.owner, result.granted, sent, false);
+}
+
+bool engine::break_lock(const lock_name& name, owner_id owner, time_point give_up) {
+  const reply answer = connection_->call(break_request{share(name), owner}, give_up);
+  return std::get<break_reply>(answer).broken;
+}
+
+lock_info engine::look(const lock_name& name, time_point give_up) {
+  reply answer = connection_->call(look_request{share(name)}, give_up);
+  return std::get<look_reply>(std::move(answer)).info;
+}
+
+std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up) {
+  reply answer = connection_->call(list_request{std::string{prefix}}, give_up);
+  return std::get<list_reply>(std::move(answer)).infos;
+}
+
+std::optional<request> engine::hear(const push& news) {
+  const seam::claim_key key{*news.name, news.owner};
+  switch (news.what) {
+    case push::kind::look_again:
+      turn_.look_again(key);
+      return std::nullopt;
+    case push::kind::wanted:
+      turn_.wanted(key);
+      return std::nullopt;
+    case push::kind::revoked:
+      turn_.failed(key, make_error(errc::lost, "'" + news.name->str() + "' was broken by force"));
+      return std::nullopt;
+    case push::kind::granted:
+      break;
+  }
+  const auto verdict = room_.judge(news, clock_.now());
+  switch (verdict.is) {
+    case waiting_room::worth::counts:
+      turn_.granted(make_grant(news.name, news.owner, news.offer, verdict.sent, true));
+      break;
+    case waiting_room::worth::news:
+      turn_.look_again(key);
+      break;
+    case waiting_room::worth::unknown:
+      return withdraw_request{news.name, news.owner, news.ticket};
+    case waiting_room::worth::too_soon:
+    case waiting_room::worth::nothing:
+      break;
+  }
+  return std::nullopt;
+}
+
+void engine::close() noexcept {
+  connection_->close();
+  room_.clear();
+}
+
+/// There is no descriptor to close, and the mutexes may be locked by threads of the parent.
+void engine::abandon() noexcept {}
+
+}  // namespace crosslock::memory

@@ -1,0 +1,64 @@
+// The memory engine: the seam over a connection to a memory server.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "engines/memory/connection.hpp"
+#include "engines/memory/waiting_room.hpp"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace crosslock::memory {
+
+/// `turn` and `clock` outlive it.
+class engine final : public seam::engine {
+ public:
+  engine(std::shared_ptr<network> network, seam::turn& turn, seam::clock& clock,
+         const std::string& who);
+  ~engine() override;
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  const seam::traits& about() const noexcept override;
+  seam::answer ask(const seam::claim& claim, time_point give_up) override;
+  /// May report to turn before it returns.
+  void ask_async(const seam::claim& claim, time_point give_up) override;
+  void withdraw(const seam::claim& claim, time_point give_up) override;
+  /// One message for the whole batch.
+  void renew(std::span<seam::renewal> batch, time_point give_up) override;
+  seam::release_answer release(const seam::grant& grant, time_point give_up) override;
+  std::optional<seam::grant> adopt(const seam::grant& detached, const seam::claim& next,
+                                   time_point give_up) override;
+  bool break_lock(const lock_name& name, owner_id owner, time_point give_up) override;
+  lock_info look(const lock_name& name, time_point give_up) override;
+  std::vector<lock_info> list(std::string_view prefix, time_point give_up) override;
+  void close() noexcept override;
+  void abandon() noexcept override;
+
+  /// How a network with faults names this client.
+  client_id id() const noexcept { return connection_->id(); }
+  /// How many claims it believes to be in line.
+  std::size_t waiting() const { return room_.size(); }
+
+ private:
+  struct settled {
+    seam::answer answer;
+    std::optional<seam::grant> overtaken_by;  ///< the grant that came before the answer
+  };
+  settled settle(const seam::claim& claim, const ask_reply& heard, time_point sent);
+  void note_failure(const seam::claim& claim, const error& why);
+  void hear_answer(const seam::claim& claim, time_point sent, const outcome& result);
+  std::optional<request> hear(const push& news);
+
+  seam::turn& turn_;
+  seam::clock& clock_;
+  const who_ref who_;
+  waiting_room room_;
+  const std::shared_ptr<connection> connection_;
+};
+
+}  // namespace crosslock::memory

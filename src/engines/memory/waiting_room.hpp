@@ -1,0 +1,81 @@
+// Which places in lines this client knows it has. Decides what a pushed grant is worth.
+#pragma once
+
+#include "engines/memory/protocol.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+namespace crosslock::memory {
+
+/// A pushed grant counts from the send time of the last ask that was answered "in line" for the
+/// same ticket: the server was asked after that time and handed over later still. A push of any
+/// other ticket cannot be counted at all: believing in one can make two holders. Thread-safe.
+class waiting_room {
+ public:
+  enum class worth {
+    counts,    ///< a grant, counted from `sent`
+    too_soon,  ///< kept: the ask that must confirm its ticket is still on its way
+    nothing,   ///< old, or taken up already
+    news,      ///< of a stay we were not told of: an ask will find out
+    unknown,   ///< nobody here waits for that any more: give it back
+  };
+  struct verdict {
+    worth is = worth::nothing;
+    time_point sent{};
+  };
+  verdict judge(const push& grant, time_point now);
+
+  /// An ask that may be put in line goes out; one of the next three must follow.
+  void asking(const owner_id& owner);
+  /// Answered "in line". Returns the grant that came too soon, if this confirms it.
+  std::optional<push> in_line(const owner_id& owner, ticket_number ticket, time_point sent,
+                              time_point now);
+  /// Answered otherwise: it does not wait.
+  void not_in_line(const owner_id& owner);
+  /// Not answered: what was known before still holds.
+  void unanswered(const owner_id& owner);
+
+  /// Withdrawn or released.
+  void forget(const owner_id& owner);
+  void clear();
+  std::size_t size() const;
+
+ private:
+  struct place {
+    int asks = 0;              ///< on their way
+    ticket_number ticket = 0;  ///< zero: not known to be in line
+    time_point sent{};
+    bool over = false;         ///< withdrawn or released while an ask was on its way
+    std::optional<push> early;
+  };
+  /// Remembered until its offer has ended: a copy of that push must not be given back.
+  struct taken {
+    ticket_number ticket = 0;
+    time_point until{};
+  };
+  struct hash {
+    std::size_t operator()(const owner_id& owner) const noexcept {
+      std::size_t bits = 0;
+      std::memcpy(&bits, owner.bytes().data(), sizeof bits);  // random already
+      return bits;
+    }
+  };
+
+  bool was_taken(const owner_id& owner, ticket_number ticket) const;
+  void take(const owner_id& owner, ticket_number ticket, time_point until, time_point now);
+  /// After an ask has come back: the place, without it.
+  place& come_back(const owner_id& owner);
+  void drop_if_unused(const owner_id& owner);
+
+  mutable std::mutex mutex_;
+  std::unordered_map<owner_id, place, hash> places_;
+  std::unordered_map<owner_id, taken, hash> taken_;
+  std::size_t sweep_at_ = 64;
+};
+
+}  // namespace crosslock::memory

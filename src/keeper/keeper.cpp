@@ -1,0 +1,170 @@
+// Watching: what is kept, since when, and when its deadline comes. Renewing is in renewals.cpp.
+//
+// Deadlines move with every renewal, but the heap of alarms is only corrected when an alarm comes
+// due: a renewed lock costs the clock thread nothing until then.
+#include "keeper/keeper.hpp"
+
+#include "engine/backoff.hpp"
+#include "engine/fork_guard.hpp"
+#include "keeper/deadline.hpp"
+#include "keeper/renewal_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace crosslock::inner {
+
+keeper::keeper(std::unique_ptr<seam::engine> engine, seam::clock& clock, const settings& settings)
+    : engine_{std::move(engine)},
+      clock_{clock},
+      settings_{settings},
+      fork_generation_{seam::fork_generation()},
+      random_{clock},
+      errands_{clock},
+      crew_{clock} {}
+
+keeper::~keeper() { close(); }
+
+bool keeper::keep(const std::shared_ptr<tenure>& tenure) {
+  const time_point now = clock_.now();
+  const seam::grant& grant = tenure->grant;
+  const time_point from = counted_from(grant.sent, now);
+  const time_point deadline = valid_until(from, grant.lease);
+  if (deadline - notice_lead(grant.lease) <= now) return false;
+  tenure->deadline_ns.store(deadline.time_since_epoch().count(), std::memory_order_release);
+  tenure->now_is.store(tenure::state::kept);
+  hold_begins(*tenure, now);
+
+  const std::lock_guard guard{mutex_};
+  if (!clock_thread_) start_threads();
+  const time_point tell = tell_at(*tenure);
+  alarms_.push(tenure, tell);
+  if (tell < alarm_set_for_) {
+    alarm_set_for_ = tell;
+    alarm_->ring();
+  }
+  tenure->renew_once = grant.offer;
+  if (grant.offer) {
+    plan_renewal(tenure, now);
+  } else if (!tenure->fixed) {
+    plan_renewal(tenure, next_renewal(grant.sent, grant.lease));
+  }
+  return true;
+}
+
+bool keeper::end(tenure& tenure) noexcept {
+  auto expected = tenure::state::kept;
+  const bool was_kept = tenure.now_is.compare_exchange_strong(expected, tenure::state::ended);
+  const std::lock_guard guard{mutex_};
+  alarms_.remove(tenure);
+  renewals_.remove(tenure);
+  return was_kept;
+}
+
+void keeper::lose(tenure& tenure, loss_reason reason) noexcept {
+  auto expected = tenure::state::kept;
+  if (!tenure.now_is.compare_exchange_strong(expected, tenure::state::lost)) return;
+  {
+    const std::lock_guard guard{mutex_};
+    alarms_.remove(tenure);
+    renewals_.remove(tenure);
+  }
+  if (const auto listener = tenure.listener.lock()) listener->lost(tenure, reason);
+}
+
+void keeper::hold_begins(tenure& tenure, time_point now) noexcept {
+  tenure.held_since_ns.store(now.time_since_epoch().count(), std::memory_order_release);
+}
+
+void keeper::tell_loss(std::stop_source source) {
+  crew_.tell(std::move(source));
+  // The clock thread looks after the crew: let it plan that.
+  const std::lock_guard guard{mutex_};
+  if (alarm_) alarm_->ring();
+}
+
+void keeper::start_threads() {
+  if (closing_) return;
+  alarm_ = clock_.make_alarm();
+  clock_thread_ = clock_.start("crosslock-clock", [this] { watch_deadlines(); });
+  renewal_thread_ = clock_.start("crosslock-renew", [this] { renew_when_due(); });
+}
+
+bool keeper::inherited_by_fork() const noexcept {
+  return fork_generation_ != seam::fork_generation();
+}
+
+duration keeper::retry_pause(int failures) {
+  return seam::retry_delay(settings_.retry, static_cast<std::uint64_t>(failures),
+                           random_.draw_bits());
+}
+
+time_point keeper::tell_at(const tenure& tenure) const noexcept {
+  const time_point by_lease = tenure.deadline() - notice_lead(tenure.grant.lease);
+  if (settings_.max_hold == duration::max()) return by_lease;
+  const time_point since{duration{tenure.held_since_ns.load(std::memory_order_acquire)}};
+  return std::min(by_lease, since + settings_.max_hold);
+}
+
+loss_reason keeper::why_now(const tenure& tenure, time_point now) const noexcept {
+  if (tenure.deadline() - notice_lead(tenure.grant.lease) > now) return loss_reason::max_hold;
+  return tenure.fixed ? loss_reason::lease_ended : loss_reason::expired;
+}
+
+std::vector<std::shared_ptr<tenure>> keeper::take_due(time_point now) {
+  std::vector<std::shared_ptr<tenure>> due;
+  if (seam::mutated(seam::mutant::loss_told_by_io_thread)) return due;
+  const std::lock_guard guard{mutex_};
+  while (!alarms_.empty() && alarms_.first_moment() <= now) {
+    const time_point tell = tell_at(*alarms_.first());
+    if (tell > now) {
+      alarms_.move(*alarms_.first(), tell);
+    } else {
+      due.push_back(alarms_.pop());
+    }
+  }
+  return due;
+}
+
+time_point keeper::next_alarm() {
+  const time_point crew_needs = crew_.grow_if_stuck();
+  const std::lock_guard guard{mutex_};
+  const bool none = alarms_.empty() || seam::mutated(seam::mutant::loss_told_by_io_thread);
+  const time_point first = none ? time_point::max() : alarms_.first_moment();
+  alarm_set_for_ = std::min(first, crew_needs);
+  return alarm_set_for_;
+}
+
+void keeper::watch_deadlines() {
+  for (;;) {
+    const time_point now = clock_.now();
+    for (const auto& tenure : take_due(now)) lose(*tenure, why_now(*tenure, now));
+    const time_point next = next_alarm();
+    {
+      const std::lock_guard guard{mutex_};
+      if (closing_) return;
+    }
+    alarm_->wait_until(next);
+  }
+}
+
+void keeper::close() noexcept {
+  std::unique_ptr<seam::thread> clock_thread;
+  std::unique_ptr<seam::thread> renewal_thread;
+  {
+    const std::lock_guard guard{mutex_};
+    closing_ = true;
+    clock_thread = std::move(clock_thread_);
+    renewal_thread = std::move(renewal_thread_);
+    if (alarm_) alarm_->ring();
+    renewal_news_.fetch_add(1);
+  }
+  clock_.unpark(renewal_news_);
+  if (clock_thread) clock_thread->join();
+  if (renewal_thread) renewal_thread->join();
+  errands_.close();
+  crew_.close();
+  if (!std::exchange(disconnected_, true)) engine_->close();
+}
+
+}  // namespace crosslock::inner

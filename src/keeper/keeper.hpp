@@ -1,0 +1,104 @@
+// The one place that renews leases and reports loss.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "engine/mutant.hpp"
+#include "engine/owner_source.hpp"
+#include "keeper/errands.hpp"
+#include "keeper/loss_crew.hpp"
+#include "keeper/settings.hpp"
+#include "keeper/tenure.hpp"
+#include "keeper/timer_heap.hpp"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace crosslock::inner {
+
+/// Two threads, started with the first grant: the clock thread reads the clock and tells losses,
+/// without I/O or user code; the renewal thread does the requests. Thread-safe.
+class keeper {
+ public:
+  keeper(std::unique_ptr<seam::engine> engine, seam::clock& clock, const settings& settings);
+  ~keeper();
+  keeper(const keeper&) = delete;
+  keeper& operator=(const keeper&) = delete;
+
+  /// Watches a tenure that was just granted, and renews it unless its lease is fixed. False when
+  /// too little of the lease is left for anybody to use it: then it is not watched.
+  bool keep(const std::shared_ptr<tenure>& tenure);
+  /// Stops watching and renewing, at once. False when the tenure was lost before.
+  bool end(tenure& tenure) noexcept;
+  /// Ends a tenure that is known to be gone; its line is told. Harmless when it has ended.
+  void lose(tenure& tenure, loss_reason reason) noexcept;
+  /// The present hold began now: max_hold counts from here.
+  void hold_begins(tenure& tenure, time_point now) noexcept;
+  /// Renews without waiting for the planned time, for another block of fences.
+  void renew_soon(tenure& tenure);
+
+  /// Leaves the line, so that nothing is left behind when it returns; if the server does not answer
+  /// within a moment, in the background.
+  void withdraw(const seam::claim& claim);
+  /// Leaves the line in the background, until it is done or the claim's lease must have ended.
+  void withdraw_later(const seam::claim& claim);
+  /// Gives a grant back in the background, until it is done or its lease has ended.
+  void release_later(const seam::grant& grant, time_point deadline);
+
+  /// Requests the stop on a thread of its own.
+  void tell_loss(std::stop_source source);
+
+  /// Stops renewing and watching, runs the errands that are due, and disconnects.
+  void close() noexcept;
+
+  seam::engine& engine() const noexcept { return *engine_; }
+  errands& background() noexcept { return errands_; }
+  owner_id draw_owner() { return random_.draw(); }
+  /// How long to wait before a request that failed so many times is made again.
+  duration retry_pause(int failures);
+
+  /// True in a forked child of the process that made this keeper: then only abandon() may be
+  /// called, and the keeper must be leaked, because its threads are not here.
+  bool inherited_by_fork() const noexcept;
+  void abandon() noexcept { engine_->abandon(); }
+
+ private:
+  using renewal_batch = std::vector<std::shared_ptr<tenure>>;
+
+  void start_threads();
+  void watch_deadlines();
+  std::vector<std::shared_ptr<tenure>> take_due(time_point now);
+  time_point next_alarm();
+  time_point tell_at(const tenure& tenure) const noexcept;
+  loss_reason why_now(const tenure& tenure, time_point now) const noexcept;
+  void renew_when_due();
+  renewal_batch take_renewals(time_point now);
+  void renew(const renewal_batch& batch, time_point now);
+  void settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& renewal, time_point now);
+  void plan_renewal(const std::shared_ptr<tenure>& tenure, time_point moment);
+
+  const std::unique_ptr<seam::engine> engine_;
+  seam::clock& clock_;
+  const settings& settings_;
+  const std::uint32_t fork_generation_;
+
+  seam::owner_source random_;
+  errands errands_;
+  loss_crew crew_;
+  std::unique_ptr<seam::alarm> alarm_;
+
+  std::mutex mutex_;
+  timer_heap<tenure, &tenure::place_in_alarms> alarms_;
+  timer_heap<tenure, &tenure::place_in_renewals> renewals_;
+  time_point alarm_set_for_ = time_point::max();
+  time_point renewal_set_for_ = time_point::max();
+  seam::park_word renewal_news_{0};
+  bool closing_ = false;
+  bool disconnected_ = false;
+  std::unique_ptr<seam::thread> clock_thread_;
+  std::unique_ptr<seam::thread> renewal_thread_;
+  std::vector<seam::renewal> batch_;  // used by the renewal thread only
+};
+
+}  // namespace crosslock::inner

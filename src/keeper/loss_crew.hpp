@@ -1,0 +1,34 @@
+// The threads that run loss callbacks: user code, which may be slow or never end.
+#pragma once
+
+#include "engine/clock.hpp"
+
+#include <memory>
+#include <stop_token>
+
+namespace crosslock::inner {
+
+/// Started only at a loss. One thread serves many losses; when it is stuck in a callback, the
+/// keeper's clock thread, which looks after a millisecond, starts another, so that no callback
+/// delays the next. Thread-safe.
+class loss_crew {
+ public:
+  explicit loss_crew(seam::clock& clock);
+  ~loss_crew();
+
+  /// Requests the stop, and so runs its callbacks, on a thread of the crew.
+  void tell(std::stop_source source);
+
+  /// Starts another thread if losses wait and nobody has taken one since the last look. Returns
+  /// when to look again; time_point::max() when nothing waits.
+  time_point grow_if_stuck();
+
+  /// Waits for callbacks that are running, except one that made this very call.
+  void close() noexcept;
+
+ private:
+  struct state;
+  std::shared_ptr<state> state_;  // shared with the threads: one of them may outlive the crew
+};
+
+}  // namespace crosslock::inner

@@ -1,0 +1,90 @@
+// A decorator over the seam: measures each verb, and notices when the server stops or begins to
+// answer.
+#include "keeper/observed_engine.hpp"
+
+#include <atomic>
+#include <utility>
+
+namespace crosslock::inner {
+namespace {
+
+class observed_engine final : public seam::engine {
+ public:
+  observed_engine(std::unique_ptr<seam::engine> inside, std::shared_ptr<observer> observer,
+                  seam::clock& clock)
+      : engine_{std::move(inside)}, observer_{std::move(observer)}, clock_{clock} {
+    observer_->engine_up();
+  }
+
+  const seam::traits& about() const noexcept override { return engine_->about(); }
+
+  seam::answer ask(const seam::claim& claim, time_point give_up) override {
+    return timed(observer::verb::ask, [&] { return engine_->ask(claim, give_up); });
+  }
+  void ask_async(const seam::claim& claim, time_point give_up) override {
+    timed(observer::verb::ask, [&] { engine_->ask_async(claim, give_up); });
+  }
+  void withdraw(const seam::claim& claim, time_point give_up) override {
+    timed(observer::verb::withdraw, [&] { engine_->withdraw(claim, give_up); });
+  }
+  void renew(std::span<seam::renewal> batch, time_point give_up) override {
+    timed(observer::verb::renew, [&] { engine_->renew(batch, give_up); });
+  }
+  seam::release_answer release(const seam::grant& grant, time_point give_up) override {
+    return timed(observer::verb::release, [&] { return engine_->release(grant, give_up); });
+  }
+  std::optional<seam::grant> adopt(const seam::grant& detached, const seam::claim& next,
+                                   time_point give_up) override {
+    return timed(observer::verb::adopt, [&] { return engine_->adopt(detached, next, give_up); });
+  }
+  bool break_lock(const lock_name& name, owner_id owner, time_point give_up) override {
+    return timed(observer::verb::break_lock,
+                 [&] { return engine_->break_lock(name, owner, give_up); });
+  }
+  lock_info look(const lock_name& name, time_point give_up) override {
+    return timed(observer::verb::look, [&] { return engine_->look(name, give_up); });
+  }
+  std::vector<lock_info> list(std::string_view prefix, time_point give_up) override {
+    return timed(observer::verb::look, [&] { return engine_->list(prefix, give_up); });
+  }
+  void close() noexcept override { engine_->close(); }
+  void abandon() noexcept override { engine_->abandon(); }
+
+ private:
+  template <class Verb>
+  auto timed(observer::verb verb, Verb&& call) -> decltype(call()) {
+    const time_point before = clock_.now();
+    try {
+      if constexpr (std::is_void_v<decltype(call())>) {
+        call();
+        answered(verb, before);
+      } else {
+        auto result = call();
+        answered(verb, before);
+        return result;
+      }
+    } catch (const error& why) {
+      if (why.retryable() && up_.exchange(false)) observer_->engine_down(why);
+      throw;
+    }
+  }
+
+  void answered(observer::verb verb, time_point before) {
+    if (!up_.load(std::memory_order_relaxed) && !up_.exchange(true)) observer_->engine_up();
+    observer_->round_trip(verb, clock_.now() - before);
+  }
+
+  const std::unique_ptr<seam::engine> engine_;
+  const std::shared_ptr<observer> observer_;
+  seam::clock& clock_;
+  std::atomic<bool> up_{true};
+};
+
+}  // namespace
+
+std::unique_ptr<seam::engine> observe(std::unique_ptr<seam::engine> engine,
+                                      std::shared_ptr<observer> observer, seam::clock& clock) {
+  return std::make_unique<observed_engine>(std::move(engine), std::move(observer), clock);
+}
+
+}  // namespace crosslock::inner

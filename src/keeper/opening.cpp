@@ -1,0 +1,137 @@
+// Precedence: what the program says, then the URL, then the environment, then the default.
+#include "keeper/opening.hpp"
+
+#include "engine/backoff.hpp"
+#include "engine/owner_source.hpp"
+#include "engine/url_values.hpp"
+#include "keeper/observed_engine.hpp"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <utility>
+
+namespace crosslock::inner {
+namespace {
+
+std::optional<std::string> from_environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value && *value ? std::optional<std::string>{value} : std::nullopt;
+}
+
+/// user@host pid program: what others see when they ask who holds a lock.
+std::string describe_this_process(const std::string& more) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  std::string who = found ? entry.pw_name : std::to_string(geteuid());
+  who += '@';
+  who += host.data();
+  who += " pid " + std::to_string(getpid()) + ' ' + program_invocation_short_name;
+  if (!more.empty()) who += " (" + more + ')';
+  return who;
+}
+
+duration choose(const std::optional<duration>& said, seam::url& url, const char* parameter,
+                const char* variable, duration otherwise) {
+  const auto in_url = seam::take_duration(url, parameter);
+  if (said || in_url) return said ? *said : *in_url;
+  const auto text = variable ? from_environment(variable) : std::nullopt;
+  if (!text) return otherwise;
+  const auto in_environment = seam::parse_duration(*text);
+  if (in_environment) return *in_environment;
+  throw error{errc::invalid_lease,
+              std::string{variable} + " is '" + *text + "': expected a time such as 30s or 500ms"};
+}
+
+void require_positive(const char* what, duration value) {
+  if (value > duration::zero()) return;
+  throw error{errc::invalid_lease, std::string{what} + " is " + std::to_string(value.count()) +
+                                       " ns: it must be more than zero"};
+}
+
+void read_password_file(seam::url& url) {
+  const auto path = from_environment("CROSSLOCK_PASSWORD_FILE");
+  if (!path || url.hosts.empty() || url.password) return;
+  std::ifstream file{*path};
+  std::string password;
+  if (!std::getline(file, password)) {
+    throw error{errc::denied, "CROSSLOCK_PASSWORD_FILE: cannot read a line from '" + *path + "'"};
+  }
+  url.password = std::move(password);
+}
+
+settings settle(const options& options, seam::url& url) {
+  const settings defaults;
+  settings settled;
+  settled.lease = choose(options.lease, url, "lease", "CROSSLOCK_LEASE", defaults.lease);
+  settled.timeout = choose(options.timeout, url, "timeout", nullptr, defaults.timeout);
+  settled.max_hold = choose(options.max_hold, url, "max_hold", nullptr, defaults.max_hold);
+  settled.look_every = choose(options.look_every, url, "look_every", nullptr, defaults.look_every);
+  require_positive("lease", settled.lease);
+  require_positive("timeout", settled.timeout);
+  require_positive("max_hold", settled.max_hold);
+  require_positive("look_every", settled.look_every);
+  const auto prefix_in_url = url.take("prefix");
+  settled.prefix = options.prefix ? *options.prefix
+                   : prefix_in_url ? *prefix_in_url
+                                   : from_environment("CROSSLOCK_PREFIX").value_or("");
+  settled.strict_fifo = options.strict_fifo;
+  settled.retry = options.retry;
+  settled.pass = options.pass;
+  settled.log = options.log;
+  settled.observer = options.observer;
+  settled.executor = options.executor;
+  return settled;
+}
+
+}  // namespace
+
+opening_plan plan_opening(std::string_view text, const options& options) {
+  seam::url url = seam::parse_url(text);
+  settings settled = settle(options, url);
+  read_password_file(url);
+  auto open = [url, who = describe_this_process(options.who), timeout = settled.timeout,
+               log = options.log](seam::turn& turn, seam::clock& clock) {
+    seam::url own = url;  // an engine takes its parameters out, and may be opened again
+    return seam::open_engine({.url = own,
+                              .who = who,
+                              .timeout = timeout,
+                              .turn = turn,
+                              .clock = clock,
+                              .log = log});
+  };
+  return {std::move(settled), std::move(open)};
+}
+
+std::unique_ptr<seam::engine> open_engine(const opening_plan& plan, seam::turn& turn,
+                                          seam::clock& clock) {
+  seam::owner_source random{clock};
+  std::unique_ptr<seam::engine> engine;
+  for (int failures = 0; !engine; ++failures) {
+    try {
+      engine = plan.open(turn, clock);
+    } catch (const error& why) {
+      const retry_options& retry = plan.settings.retry;
+      if (!why.retryable() || failures >= retry.tries) throw;
+      seam::park_word nobody_rings{0};
+      const auto pause = seam::retry_delay(retry, static_cast<std::uint64_t>(failures),
+                                           random.draw_bits());
+      const time_point until = clock.now() + pause;
+      while (clock.now() < until) clock.park(nobody_rings, 0, until);
+    }
+  }
+  if (plan.settings.observer) {
+    engine = observe(std::move(engine), plan.settings.observer, clock);
+  }
+  return engine;
+}
+
+}  // namespace crosslock::inner

@@ -1,0 +1,169 @@
+// Renewing: everything that is due, or nearly, in one request to the engine.
+#include "keeper/deadline.hpp"
+#include "keeper/keeper.hpp"
+#include "keeper/renewal_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace crosslock::inner {
+
+// The mutex is held.
+void keeper::plan_renewal(const std::shared_ptr<tenure>& tenure, time_point moment) {
+  renewals_.push(tenure, moment);
+  if (moment < renewal_set_for_) {
+    renewal_set_for_ = moment;
+    renewal_news_.fetch_add(1);
+    clock_.unpark(renewal_news_);
+  }
+}
+
+void keeper::renew_soon(tenure& tenure) {
+  const std::lock_guard guard{mutex_};
+  if (tenure.place_in_renewals == tenure::nowhere) return;  // it is being renewed this moment
+  const time_point now = clock_.now();
+  renewals_.move(tenure, now);
+  if (now < renewal_set_for_) {
+    renewal_set_for_ = now;
+    renewal_news_.fetch_add(1);
+    clock_.unpark(renewal_news_);
+  }
+}
+
+void keeper::renew_when_due() {
+  std::unique_lock guard{mutex_};
+  while (!closing_) {
+    const time_point now = clock_.now();
+    if (!renewals_.empty() && renewals_.first_moment() <= now) {
+      const renewal_batch batch = take_renewals(now);
+      guard.unlock();
+      renew(batch, now);
+      guard.lock();
+      continue;
+    }
+    renewal_set_for_ = renewals_.empty() ? time_point::max() : renewals_.first_moment();
+    const time_point until = renewal_set_for_;
+    const std::uint32_t seen = renewal_news_.load();
+    guard.unlock();
+    clock_.park(renewal_news_, seen, until);
+    guard.lock();
+  }
+}
+
+keeper::renewal_batch keeper::take_renewals(time_point now) {
+  renewal_batch batch;
+  while (!renewals_.empty() &&
+         due(renewals_.first_moment(), renewals_.first()->claim.lease, now)) {
+    batch.push_back(renewals_.pop());
+  }
+  return batch;
+}
+
+void keeper::renew(const renewal_batch& batch, time_point now) {
+  time_point first_deadline = time_point::max();
+  batch_.clear();
+  for (const auto& tenure : batch) {
+    seam::renewal item;
+    item.held = tenure->grant;
+    item.lease = tenure->claim.lease;
+    item.want_fences = tenure->want_fences.load();
+    batch_.push_back(std::move(item));
+    first_deadline = std::min(first_deadline, tenure->deadline());
+  }
+  try {
+    engine_->renew(batch_, renewal_give_up(now, first_deadline, settings_.timeout));
+  } catch (const error&) {
+    // Items that were not answered say unknown: their deadlines stay where they are.
+  }
+  const time_point answered = clock_.now();
+  for (std::size_t i = 0; i < batch.size(); ++i) settle(batch[i], batch_[i], answered);
+}
+
+void keeper::settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& renewal,
+                    time_point now) {
+  using result = seam::renewal::result;
+  if (settings_.observer) {
+    settings_.observer->renewed(tenure->claim.name->view(), renewal.held.first,
+                                static_cast<observer::renew_result>(renewal.outcome));
+  }
+  if (renewal.outcome == result::lost) return lose(*tenure, loss_reason::gone);
+  // An answer after the deadline changes nothing: a hold that has been invalid for a moment never
+  // becomes valid again.
+  if (tenure->deadline() <= now) return lose(*tenure, why_now(*tenure, now));
+  const bool renewed = renewal.outcome == result::renewed;
+  {
+    const std::lock_guard guard{mutex_};
+    // Released or lost while the request was on its way: nothing to keep.
+    if (tenure->now_is.load() != tenure::state::kept) return;
+    if (renewed) {
+      const time_point from = counted_from(renewal.sent, now);
+      const auto moved = valid_until(from, renewal.granted_lease).time_since_epoch().count();
+      if (moved > tenure->deadline_ns.load()) {
+        tenure->deadline_ns.store(moved, std::memory_order_release);
+      }
+      tenure->failed_renewals = 0;
+      tenure->renew_once = false;
+      if (!tenure->fixed) {
+        plan_renewal(tenure, next_renewal(renewal.sent, renewal.granted_lease));
+      }
+    } else if (!tenure->fixed || tenure->renew_once) {
+      const duration lease = tenure->grant.lease;
+      plan_renewal(tenure, retry_renewal(now, lease, tenure->failed_renewals++));
+    }
+  }
+  if (!renewed) return;
+  if (const auto listener = tenure->listener.lock()) listener->renewed(*tenure, renewal);
+}
+
+void keeper::withdraw(const seam::claim& claim) {
+  constexpr duration moment = std::chrono::milliseconds{50};
+  try {
+    engine_->withdraw(claim, clock_.now() + std::min(moment, settings_.timeout));
+  } catch (const error&) {
+    withdraw_later(claim);
+  }
+}
+
+void keeper::withdraw_later(const seam::claim& claim) {
+  // Later than this the server has dropped it by itself: a place in line ends sooner than a lease.
+  const time_point until = clock_.now() + claim.lease + lease_margin(claim.lease);
+  struct errand {
+    keeper& self;
+    seam::claim claim;
+    time_point until;
+    int attempt = 0;
+
+    void operator()() {
+      const time_point now = self.clock_.now();
+      try {
+        self.engine_->withdraw(claim, now + self.settings_.timeout);
+      } catch (const error&) {
+        const time_point again = retry_renewal(self.clock_.now(), claim.lease, attempt++);
+        if (again < until) self.errands_.at(again, *this);
+      }
+    }
+  };
+  errands_.post(errand{*this, claim, until});
+}
+
+void keeper::release_later(const seam::grant& grant, time_point deadline) {
+  struct errand {
+    keeper& self;
+    seam::grant grant;
+    time_point until;
+    int attempt = 0;
+
+    void operator()() {
+      const time_point now = self.clock_.now();
+      try {
+        self.engine_->release(grant, now + self.settings_.timeout);
+      } catch (const error&) {
+        const time_point again = retry_renewal(self.clock_.now(), grant.lease, attempt++);
+        if (again < until) self.errands_.at(again, *this);
+      }
+    }
+  };
+  errands_.post(errand{*this, grant, deadline});
+}
+
+}  // namespace crosslock::inner

@@ -1,0 +1,26 @@
+// The options of one client after defaults, environment and URL have been put together.
+#pragma once
+
+#include <crosslock/options.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace crosslock::inner {
+
+struct settings {
+  duration lease = std::chrono::seconds{30};
+  duration timeout = std::chrono::seconds{5};
+  duration max_hold = duration::max();
+  duration look_every = std::chrono::seconds{1};
+  bool strict_fifo = false;
+  retry_options retry;
+  pass_options pass;
+  std::string prefix;
+  std::function<void(log_level, std::string_view)> log;
+  std::shared_ptr<crosslock::observer> observer;
+  std::function<void(std::function<void()>)> executor;
+};
+
+}  // namespace crosslock::inner

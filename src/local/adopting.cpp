@@ -1,0 +1,52 @@
+// Taking up a detached hold. The engine changes its owner id in the same step, so that a receipt
+// serves once; a line of its own keeps it apart from threads that wait for the same name here.
+#include "local/afterwards.hpp"
+#include "local/core.hpp"
+#include "local/line.hpp"
+
+namespace crosslock::inner {
+
+std::shared_ptr<section> line::adopt(const receipt& paper, const wish& wish) {
+  waiter me;
+  me.wish = wish;
+  me.started = home_.clock().now();
+  me.section = std::make_shared<section>(home_.shared_from_this(), shared_from_this());
+  enter(me);
+  const seam::grant detached{.name = name_, .owner = paper.owner, .first = paper.fence,
+                             .last = paper.fence, .lease = wish.lease};
+  while (me.now_is == waiter::state::head) {
+    const seam::claim claim = prepare_ask(me);
+    try {
+      const time_point give_up = home_.clock().now() + home_.settings().timeout;
+      const auto adopted = home_.engine().adopt(detached, claim, give_up);
+      settle_adoption(adopted, paper);
+    } catch (const error& why) {
+      const auto delay = retry_delay(me, why);
+      if (delay && !wait_in_line(me, *delay)) break;
+    }
+  }
+  report(home_, me);
+  if (me.failure) std::rethrow_exception(me.failure);
+  return me.now_is == waiter::state::granted ? std::move(me.section) : nullptr;
+}
+
+void line::settle_adoption(const std::optional<seam::grant>& adopted, const receipt& paper) {
+  afterwards after{*this};
+  {
+    const std::lock_guard guard{mutex_};
+    if (!adopted) {
+      on_server_ = false;
+      leave(observer::wait_result::busy, after);
+    } else {
+      section& section = *head_->section;
+      if (take(*adopted, acquire_cause::asked, after)) {
+        section.fence_ = paper.fence;  // the same critical section goes on
+      } else {
+        leave(observer::wait_result::busy, after);
+      }
+    }
+  }
+  after.run();
+}
+
+}  // namespace crosslock::inner

@@ -1,0 +1,92 @@
+// Carries out what a step of the line has decided: wake-ups, deliveries, errands, reports.
+#include "local/afterwards.hpp"
+
+#include "local/core.hpp"
+
+#include <utility>
+
+namespace crosslock::inner {
+
+void line::afterwards::wake(waiter& waiter) {
+  waiter.news.fetch_add(1);
+  if (!wake_) {
+    wake_ = &waiter.news;
+  } else {
+    more_wakes_.push_back(&waiter.news);
+  }
+}
+
+void line::afterwards::deliver(std::shared_ptr<waiter> done) {
+  delivered_.push_back(std::move(done));
+}
+
+void line::afterwards::plan(time_point moment, std::uint64_t round) {
+  planned_.emplace(moment, round);
+}
+
+void line::afterwards::release(const seam::grant& grant, time_point deadline) {
+  released_.emplace(grant, deadline);
+}
+
+void line::afterwards::tell(std::optional<std::stop_source> stop, observer::lost_event event) {
+  stop_ = std::move(stop);
+  lost_ = event;
+}
+
+void line::afterwards::run() {
+  core& home = line_.home_;
+  // The waiter may have returned meanwhile: only the address of its word is used.
+  if (wake_) home.clock().unpark(*wake_);
+  for (seam::park_word* word : more_wakes_) home.clock().unpark(*word);
+  if (stop_) home.keeper().tell_loss(std::move(*stop_));
+  if (lost_ && home.observer()) home.observer()->lost(*lost_);
+  for (const seam::claim& claim : withdrawn_) {
+    if (withdraw_here_) {
+      home.keeper().withdraw(claim);
+    } else {
+      home.keeper().withdraw_later(claim);
+    }
+  }
+  if (released_) home.keeper().release_later(released_->first, released_->second);
+  if (planned_) {
+    home.keeper().background().at(planned_->first,
+                                  [weak = line_.weak_from_this(), round = planned_->second] {
+                                    if (const auto line = weak.lock()) {
+                                      line->ask_without_blocking(round);
+                                    }
+                                  });
+  }
+  for (const auto& done : delivered_) deliver_one(done);
+  if (ask_round_) line_.ask_without_blocking(*ask_round_);
+}
+
+void line::afterwards::deliver_one(const std::shared_ptr<waiter>& done) {
+  core& home = line_.home_;
+  home.keeper().background().cancel(done->timer);
+  report(home, *done);
+  home.courier().post([done] {
+    acquire_result result;
+    result.failure = done->failure;
+    if (done->now_is == waiter::state::granted) result.hold.emplace(std::move(done->section));
+    done->done(std::move(result));
+  });
+}
+
+void report(core& home, const waiter& ended) {
+  observer* const observer = home.observer();
+  if (!observer) return;
+  const std::string_view name = ended.section->name().view();
+  const duration waited = home.clock().now() - ended.started;
+  if (ended.now_is == waiter::state::granted) {
+    observer->acquired({.name = name,
+                        .owner = ended.section->owner(),
+                        .fence = ended.section->fence(),
+                        .cause = ended.cause,
+                        .waited = waited,
+                        .deadline = ended.section->expires_at()});
+  } else {
+    observer->waited(name, ended.left_because, waited);
+  }
+}
+
+}  // namespace crosslock::inner

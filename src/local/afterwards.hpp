@@ -1,0 +1,44 @@
+// What a step of the line leaves to be done once its mutex is free.
+#pragma once
+
+#include "local/line.hpp"
+
+namespace crosslock::inner {
+
+/// Filled under the line's mutex, run without it. One thread at a time.
+class line::afterwards {
+ public:
+  explicit afterwards(line& line) noexcept : line_{line} {}
+
+  void wake(waiter& waiter);                   ///< a blocked thread has news
+  void deliver(std::shared_ptr<waiter> done);  ///< an asynchronous acquire has ended
+  void ask(std::uint64_t round) { ask_round_ = round; }
+  void plan(time_point moment, std::uint64_t round);
+  void withdraw(const seam::claim& claim) { withdrawn_.push_back(claim); }
+  /// The caller has given up and its server answers: leave the line before it returns.
+  void withdraw_here() { withdraw_here_ = true; }
+  void release(const seam::grant& grant, time_point deadline);
+  void tell(std::optional<std::stop_source> stop, observer::lost_event event);
+
+  void run();
+
+ private:
+  void deliver_one(const std::shared_ptr<waiter>& done);
+
+  line& line_;
+  seam::park_word* wake_ = nullptr;
+  std::vector<seam::park_word*> more_wakes_;
+  std::vector<std::shared_ptr<waiter>> delivered_;
+  std::vector<seam::claim> withdrawn_;
+  bool withdraw_here_ = false;
+  std::optional<std::uint64_t> ask_round_;
+  std::optional<std::pair<time_point, std::uint64_t>> planned_;
+  std::optional<std::pair<seam::grant, time_point>> released_;
+  std::optional<std::stop_source> stop_;
+  std::optional<observer::lost_event> lost_;
+};
+
+/// Tells the observer how an acquire ended. Without the mutex.
+void report(core& home, const waiter& ended);
+
+}  // namespace crosslock::inner

@@ -1,0 +1,203 @@
+// Opening and closing a client, its table of lines, and the way of the engine's reports to them.
+#include "local/core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace crosslock::inner {
+
+core::core(opening_plan plan, seam::clock& clock)
+    : settings_{plan.settings},
+      clock_{clock},
+      courier_{std::make_unique<inner::courier>(clock, settings_.executor)},
+      keeper_{std::make_unique<inner::keeper>(open_engine(plan, *this, clock), clock, settings_)} {
+  make_wish({}, time_point::max());  // a lease that the engine does not grant is told now
+}
+
+core::~core() {
+  if (inherited_by_fork()) {
+    // The threads are the parent's. Close file descriptors, and leave the rest as it is.
+    keeper_->abandon();
+    static_cast<void>(keeper_.release());
+    static_cast<void>(courier_.release());
+    return;
+  }
+  close();
+}
+
+void core::close() noexcept {
+  if (inherited_by_fork()) return;
+  if (closed_.exchange(true)) return;
+  for (const auto& line : all_lines()) line->close();
+  keeper_->close();
+  courier_->close();
+}
+
+bool core::inherited_by_fork() const noexcept { return keeper_->inherited_by_fork(); }
+
+void core::check_usable() const {
+  if (inherited_by_fork()) {
+    throw error{errc::forked,
+                "this client belongs to the parent process: connect again after fork()"};
+  }
+  if (closed_.load(std::memory_order_relaxed)) {
+    throw error{errc::closed, "the client was closed"};
+  }
+}
+
+seam::name_ref core::full_name(std::string_view name) const {
+  if (settings_.prefix.empty()) return std::make_shared<const lock_name>(name);
+  static_cast<void>(lock_name{name});  // the prefix does not make a bad name good
+  return std::make_shared<const lock_name>(settings_.prefix + std::string{name});
+}
+
+wish core::make_wish(const acquire_how& how, time_point end) const {
+  const duration lease = how.lease.value_or(settings_.lease);
+  const seam::traits& about = engine().about();
+  if (lease < about.lease_min || lease > about.lease_max) {
+    throw error{errc::invalid_lease,
+                "a lease of " + std::to_string(lease.count()) + " ns is not between " +
+                    std::to_string(about.lease_min.count()) + " and " +
+                    std::to_string(about.lease_max.count()) + " ns",
+                {.engine = std::string{about.name}}};
+  }
+  return {.lease = lease, .fixed = how.lease.has_value(), .end = end, .stop = how.stop};
+}
+
+time_point core::end_of(duration wait) const {
+  if (wait < duration::zero()) {
+    throw error{errc::invalid_lease, "a negative waiting time: use zero to try once"};
+  }
+  if (wait == duration::zero()) return wish::no_wait;
+  const time_point now = clock_.now();
+  return wait < time_point::max() - now ? now + wait : time_point::max();
+}
+
+std::shared_ptr<line> core::add_line(const seam::name_ref& name, bool shared) {
+  auto made = std::make_shared<line>(*this, name, shared);
+  lines_.emplace(name->view(), made.get());
+  return made;
+}
+
+std::shared_ptr<line> core::line_for(const seam::name_ref& name) {
+  const std::lock_guard guard{mutex_};
+  const auto [first, last] = lines_.equal_range(name->view());
+  for (auto at = first; at != last; ++at) {
+    if (!at->second->shared()) continue;
+    if (auto found = at->second->weak_from_this().lock()) {
+      return std::static_pointer_cast<line>(found);
+    }
+  }
+  return add_line(name, true);
+}
+
+std::shared_ptr<line> core::own_line(const seam::name_ref& name) {
+  const std::lock_guard guard{mutex_};
+  return add_line(name, false);
+}
+
+void core::forget(const line& line) noexcept {
+  const std::lock_guard guard{mutex_};
+  const auto [first, last] = lines_.equal_range(line.name()->view());
+  for (auto at = first; at != last; ++at) {
+    if (at->second == &line) {
+      lines_.erase(at);
+      return;
+    }
+  }
+}
+
+std::vector<std::shared_ptr<line>> core::lines_named(const lock_name& name) {
+  std::vector<std::shared_ptr<line>> found;
+  const std::lock_guard guard{mutex_};
+  const auto [first, last] = lines_.equal_range(name.view());
+  for (auto at = first; at != last; ++at) {
+    if (auto line = at->second->weak_from_this().lock()) found.push_back(std::move(line));
+  }
+  return found;
+}
+
+std::vector<std::shared_ptr<line>> core::all_lines() {
+  std::vector<std::shared_ptr<line>> found;
+  const std::lock_guard guard{mutex_};
+  for (const auto& [name, at] : lines_) {
+    if (auto line = at->weak_from_this().lock()) found.push_back(std::move(line));
+  }
+  // In the order of their names: a simulation must not depend on how a hash table is laid out.
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return *a->name() < *b->name(); });
+  return found;
+}
+
+std::shared_ptr<section> core::adopt(const receipt& paper) {
+  check_usable();
+  const std::string_view engine_name = engine().about().name;
+  if (paper.engine != engine_name) {
+    throw error{errc::conflict, "the receipt is of the engine '" + paper.engine +
+                                    "', this client is on '" + std::string{engine_name} + "'"};
+  }
+  const auto line = own_line(std::make_shared<const lock_name>(paper.name));
+  return line->adopt(paper, make_wish({}, time_point::max()));
+}
+
+void core::strip_prefix(lock_info& info) const {
+  if (info.name.starts_with(settings_.prefix)) info.name.erase(0, settings_.prefix.size());
+}
+
+lock_info core::look(std::string_view name) {
+  check_usable();
+  lock_info info = engine().look(*full_name(name), clock_.now() + settings_.timeout);
+  strip_prefix(info);
+  return info;
+}
+
+std::vector<lock_info> core::list(std::string_view prefix) {
+  check_usable();
+  auto found = engine().list(settings_.prefix + std::string{prefix},
+                             clock_.now() + settings_.timeout);
+  for (lock_info& info : found) strip_prefix(info);
+  return found;
+}
+
+bool core::break_lock(std::string_view name, const owner_id& owner) {
+  check_usable();
+  return engine().break_lock(*full_name(name), owner, clock_.now() + settings_.timeout);
+}
+
+void core::withdraw_unknown(const seam::grant& grant) {
+  keeper_->withdraw_later({.name = grant.name, .owner = grant.owner, .lease = grant.lease});
+}
+
+void core::answered(seam::claim_key key, const seam::answer& answer) noexcept {
+  for (const auto& line : lines_named(key.name)) {
+    if (line->answered(key.owner, answer)) return;
+  }
+  if (answer.result == seam::ask_result::granted) withdraw_unknown(answer.granted);
+}
+
+void core::granted(const seam::grant& grant) noexcept {
+  for (const auto& line : lines_named(*grant.name)) {
+    if (line->granted(grant)) return;
+  }
+  withdraw_unknown(grant);
+}
+
+void core::look_again(seam::claim_key key) noexcept {
+  for (const auto& line : lines_named(key.name)) {
+    if (line->look_again(key.owner)) return;
+  }
+}
+
+void core::wanted(seam::claim_key key) noexcept {
+  for (const auto& line : lines_named(key.name)) {
+    if (line->wanted(key.owner)) return;
+  }
+}
+
+void core::failed(seam::claim_key key, const error& why) noexcept {
+  for (const auto& line : lines_named(key.name)) {
+    if (line->failed(key.owner, why)) return;
+  }
+}
+
+}  // namespace crosslock::inner

@@ -1,0 +1,81 @@
+// Everything one client shares: its engine, its keeper, its local lines.
+#pragma once
+
+#include "keeper/keeper.hpp"
+#include "keeper/opening.hpp"
+#include "local/courier.hpp"
+#include "local/line.hpp"
+
+#include <crosslock/hold.hpp>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace crosslock::inner {
+
+/// Owned by clients, locks and sections; the library's own threads never own it, so it is always
+/// destroyed on a thread of the user's. Thread-safe.
+class core final : public seam::turn, public std::enable_shared_from_this<core> {
+ public:
+  core(opening_plan plan, seam::clock& clock);
+  ~core() override;
+
+  /// The shared line of a name, or, with strict_fifo, one for this acquire alone.
+  std::shared_ptr<line> line_for(const seam::name_ref& name);
+  std::shared_ptr<line> own_line(const seam::name_ref& name);
+  void forget(const line& line) noexcept;
+
+  /// The name with the client's prefix.
+  seam::name_ref full_name(std::string_view name) const;
+  /// Throws `invalid_lease`. `wait`: empty for as long as it takes.
+  wish make_wish(const acquire_how& how, time_point end) const;
+  /// Now plus a wait: saturating. Throws `invalid_lease` for a negative one.
+  time_point end_of(duration wait) const;
+
+  std::shared_ptr<section> adopt(const receipt& paper);
+  lock_info look(std::string_view name);
+  std::vector<lock_info> list(std::string_view prefix);
+  bool break_lock(std::string_view name, const owner_id& owner);
+
+  /// Throws `forked` or `closed`.
+  void check_usable() const;
+  bool inherited_by_fork() const noexcept;
+  void close() noexcept;
+
+  const inner::settings& settings() const noexcept { return settings_; }
+  seam::clock& clock() const noexcept { return clock_; }
+  seam::engine& engine() const noexcept { return keeper_->engine(); }
+  inner::keeper& keeper() const noexcept { return *keeper_; }
+  inner::courier& courier() const noexcept { return *courier_; }
+  crosslock::observer* observer() const noexcept { return settings_.observer.get(); }
+
+  // seam::turn
+  void answered(seam::claim_key key, const seam::answer& answer) noexcept override;
+  void granted(const seam::grant& grant) noexcept override;
+  void look_again(seam::claim_key key) noexcept override;
+  void wanted(seam::claim_key key) noexcept override;
+  void failed(seam::claim_key key, const error& why) noexcept override;
+
+ private:
+  std::vector<std::shared_ptr<line>> lines_named(const lock_name& name);
+  std::vector<std::shared_ptr<line>> all_lines();
+  std::shared_ptr<line> add_line(const seam::name_ref& name, bool shared);
+  void withdraw_unknown(const seam::grant& grant);
+  void strip_prefix(lock_info& info) const;
+
+  const inner::settings settings_;
+  seam::clock& clock_;
+  std::unique_ptr<inner::courier> courier_;
+  std::unique_ptr<inner::keeper> keeper_;
+
+  std::atomic<bool> closed_{false};
+
+  std::mutex mutex_;
+  std::unordered_multimap<std::string_view, line*> lines_;
+};
+
+}  // namespace crosslock::inner

@@ -1,0 +1,76 @@
+// A queue of continuations and the one thread that runs them.
+#include "local/courier.hpp"
+
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace crosslock::inner {
+
+struct courier::state {
+  explicit state(seam::clock& given) : clock{given} {}
+
+  seam::clock& clock;
+  seam::park_word news{0};
+
+  std::mutex mutex;
+  std::deque<std::function<void()>> waiting;
+  std::unique_ptr<seam::thread> thread;
+  bool closing = false;
+
+  void work() {
+    std::unique_lock guard{mutex};
+    for (;;) {
+      while (!waiting.empty()) {
+        auto continuation = std::move(waiting.front());
+        waiting.pop_front();
+        guard.unlock();
+        continuation();
+        continuation = nullptr;  // what it owns goes before the mutex is taken again
+        guard.lock();
+      }
+      if (closing) return;
+      const std::uint32_t seen = news.load();
+      guard.unlock();
+      clock.park(news, seen, time_point::max());
+      guard.lock();
+    }
+  }
+};
+
+courier::courier(seam::clock& clock, std::function<void(std::function<void()>)> executor)
+    : executor_{std::move(executor)}, state_{std::make_shared<state>(clock)} {}
+
+courier::~courier() { close(); }
+
+void courier::post(std::function<void()> continuation) {
+  if (executor_) return executor_(std::move(continuation));
+  {
+    const std::lock_guard guard{state_->mutex};
+    state_->waiting.push_back(std::move(continuation));
+    if (!state_->thread && !state_->closing) {
+      state_->thread = state_->clock.start("crosslock-call", [state = state_] { state->work(); });
+    }
+    state_->news.fetch_add(1);
+  }
+  state_->clock.unpark(state_->news);
+}
+
+void courier::close() noexcept {
+  std::unique_ptr<seam::thread> thread;
+  {
+    const std::lock_guard guard{state_->mutex};
+    state_->closing = true;
+    thread = std::move(state_->thread);
+    state_->news.fetch_add(1);
+  }
+  state_->clock.unpark(state_->news);
+  if (!thread) return;
+  if (thread->is_current()) {
+    thread->detach();
+  } else {
+    thread->join();
+  }
+}
+
+}  // namespace crosslock::inner

@@ -1,0 +1,291 @@
+// The heart of the local line: who is head, taking a grant, passing it, losing it, giving it back.
+// How a head claims is in claiming.cpp (blocking) and claiming_async.cpp.
+#include "local/line.hpp"
+
+#include "local/afterwards.hpp"
+#include "local/core.hpp"
+#include "local/pass_rule.hpp"
+
+#include <utility>
+
+namespace crosslock::inner {
+
+line::line(core& home, seam::name_ref name, bool shared)
+    : home_{home}, name_{std::move(name)}, shared_{shared} {}
+
+line::~line() { home_.forget(*this); }
+
+void line::new_tenure(const wish& wish) {
+  tenure_ = std::make_shared<tenure>();
+  tenure_->claim = {.name = name_, .owner = home_.keeper().draw_owner(), .lease = wish.lease,
+                    .wait = wish.waits()};
+  tenure_->fixed = wish.fixed;
+  tenure_->listener = weak_from_this();
+  on_server_ = false;
+  pushed_.reset();
+}
+
+void line::become_head(waiter& waiter) {
+  phase_ = phase::claiming;
+  head_ = &waiter;
+  waiter.now_is = waiter::state::head;
+  look_now_ = false;
+  next_cause_ = acquire_cause::asked;
+  failures_ = 0;
+  new_tenure(waiter.wish);
+}
+
+void line::advance(afterwards& after) {
+  phase_ = phase::idle;
+  tenure_.reset();
+  if (queue_.empty()) return;
+  waiter& next = queue_.pop_front();
+  become_head(next);
+  if (next.asynchronous()) {
+    after.ask(++round_);
+  } else {
+    after.wake(next);
+  }
+}
+
+bool line::claims_for(const owner_id& owner) const {
+  return phase_ == phase::claiming && tenure_->claim.owner == owner;
+}
+
+bool line::take(const seam::grant& grant, acquire_cause cause, afterwards& after) {
+  tenure_->grant = grant;
+  tenure_->next_fence = grant.first.value() + 1;
+  tenure_->last_fence = grant.last.value();
+  const time_point now = home_.clock().now();
+  tenure_->wanted = grant.wanted || !home_.engine().about().tells_wanted;
+  tenure_->wanted_since = now;
+  if (closed_ || !home_.keeper().keep(tenure_)) {
+    // Too late to be of use to anybody: give it back, and claim anew under another id.
+    after.withdraw(tenure_->claim);
+    new_tenure(head_->wish);
+    return false;
+  }
+  phase_ = phase::held;
+  section_ = head_->section.get();
+  section_->begin(tenure_, grant.first, now);
+  head_->cause = cause;
+  finish_head(waiter::state::granted, after);
+  return true;
+}
+
+void line::finish_head(waiter::state how, afterwards& after) {
+  waiter& ended = *std::exchange(head_, nullptr);
+  ended.now_is = how;
+  if (ended.asynchronous()) after.deliver(std::move(ended.self));
+}
+
+void line::leave(observer::wait_result because, afterwards& after) {
+  head_->left_because = because;
+  if (on_server_) after.withdraw(tenure_->claim);
+  finish_head(waiter::state::left, after);
+  advance(after);
+}
+
+void line::fail(const error& why, afterwards& after) {
+  head_->left_because = observer::wait_result::failed;
+  head_->failure = std::make_exception_ptr(why);
+  if (on_server_) after.withdraw(tenure_->claim);
+  finish_head(waiter::state::failed, after);
+  advance(after);
+}
+
+bool line::may_pass_now(time_point now) const {
+  if (queue_.empty() || tenure_->fixed || closed_) return false;
+  const wish& next = queue_.front().wish;
+  return may_pass({.same_lease = !next.fixed && next.lease == tenure_->claim.lease,
+                   .fence_left = tenure_->next_fence <= tenure_->last_fence ||
+                                 tenure_->more_first != 0,
+                   .lease_left = tenure_->deadline() - now,
+                   .lease = tenure_->grant.lease,
+                   .wanted = tenure_->wanted,
+                   .passes = tenure_->passes_while_wanted,
+                   .wanted_for = now - tenure_->wanted_since},
+                  home_.settings().pass);
+}
+
+std::int64_t line::draw_fence() {
+  if (tenure_->next_fence > tenure_->last_fence) {
+    tenure_->next_fence = std::exchange(tenure_->more_first, 0);
+    tenure_->last_fence = tenure_->more_last;
+  }
+  // Ask for the next block when half of the last one is left: long before it is needed.
+  const bool running_low = tenure_->more_first == 0 &&
+                           tenure_->last_fence - tenure_->next_fence < seam::fence_block / 2;
+  if (running_low && home_.engine().about().reserves_fences &&
+      !tenure_->want_fences.exchange(true)) {
+    home_.keeper().renew_soon(*tenure_);
+  }
+  return tenure_->next_fence++;
+}
+
+void line::pass_to(waiter& next, time_point now, afterwards& after) {
+  queue_.remove(next);
+  if (tenure_->wanted) ++tenure_->passes_while_wanted;
+  section_ = next.section.get();
+  section_->begin(tenure_, fence{draw_fence()}, now);
+  home_.keeper().hold_begins(*tenure_, now);
+  next.cause = acquire_cause::passed;
+  next.now_is = waiter::state::granted;
+  if (next.asynchronous()) {
+    after.deliver(std::move(next.self));
+  } else {
+    after.wake(next);
+  }
+}
+
+release_result line::release(section& section) noexcept {
+  afterwards after{*this};
+  std::shared_ptr<tenure> giving;
+  release_result result = release_result::passed;
+  {
+    const std::lock_guard guard{mutex_};
+    if (section.state_.load() != section::state::held) return release_result::not_held;
+    section.state_.store(section::state::released);
+    if (section.lost_reason() != loss_reason::none) return release_result::lost;
+    section_ = nullptr;
+    const time_point now = home_.clock().now();
+    if (may_pass_now(now)) {
+      pass_to(queue_.front(), now, after);
+    } else {
+      phase_ = phase::giving_back;
+      giving = tenure_;
+    }
+  }
+  if (giving) {
+    result = give_back(*giving);
+    const std::lock_guard guard{mutex_};
+    advance(after);
+  }
+  after.run();
+  return result;
+}
+
+release_result line::give_back(tenure& giving) noexcept {
+  // Stop renewing first: a renewal must never outlive the release.
+  if (!home_.keeper().end(giving)) return release_result::lost;
+  try {
+    const time_point give_up = home_.clock().now() + home_.settings().timeout;
+    const auto answer = home_.engine().release(giving.grant, give_up);
+    return answer == seam::release_answer::released ? release_result::released
+                                                    : release_result::lost;
+  } catch (const error&) {
+    home_.keeper().release_later(giving.grant, giving.deadline());
+    return release_result::unknown;
+  }
+}
+
+receipt line::detach(section& section) {
+  afterwards after{*this};
+  {
+    const std::lock_guard guard{mutex_};
+    if (section.state_.load() != section::state::held) {
+      throw error{errc::not_held, "detach: '" + name_->str() + "' is not held"};
+    }
+    if (section.lost_reason() != loss_reason::none || !home_.keeper().end(*tenure_)) {
+      throw error{errc::lost, "detach: the hold of '" + name_->str() + "' was lost"};
+    }
+    section.state_.store(section::state::detached);
+    section_ = nullptr;
+    advance(after);
+  }
+  after.run();
+  return {.engine = std::string{home_.engine().about().name},
+          .name = *name_,
+          .owner = section.owner(),
+          .fence = section.fence()};
+}
+
+void line::lost(tenure& tenure, loss_reason reason) noexcept {
+  afterwards after{*this};
+  {
+    const std::lock_guard guard{mutex_};
+    if (tenure_.get() != &tenure || phase_ != phase::held) return;
+    section& told = *std::exchange(section_, nullptr);
+    after.tell(told.mark_lost(reason), {.name = name_->view(),
+                                        .owner = told.owner(),
+                                        .fence = told.fence(),
+                                        .reason = reason,
+                                        .deadline = told.expires_at()});
+    // The lease could go on without us: let the next one in.
+    if (reason == loss_reason::max_hold) after.release(tenure.grant, tenure.deadline());
+    advance(after);
+  }
+  after.run();
+}
+
+void line::renewed(tenure& tenure, const seam::renewal& renewal) noexcept {
+  const std::lock_guard guard{mutex_};
+  if (tenure_.get() != &tenure) return;
+  if (renewal.more_first.value() != 0) {
+    tenure.more_first = renewal.more_first.value();
+    tenure.more_last = renewal.more_last.value();
+    tenure.want_fences.store(false);
+  }
+  if (renewal.wanted && !tenure.wanted) {
+    tenure.wanted = true;
+    tenure.wanted_since = home_.clock().now();
+  }
+}
+
+void line::expire(const section& section) noexcept {
+  home_.keeper().lose(*section.tenure_, section.tenure_->fixed ? loss_reason::lease_ended
+                                                               : loss_reason::expired);
+}
+
+bool line::wanted(const owner_id& owner) {
+  const std::lock_guard guard{mutex_};
+  if (phase_ != phase::held || tenure_->claim.owner != owner) return false;
+  if (!tenure_->wanted) {
+    tenure_->wanted = true;
+    tenure_->wanted_since = home_.clock().now();
+  }
+  return true;
+}
+
+void line::close() noexcept {
+  afterwards after{*this};
+  std::shared_ptr<tenure> giving;
+  const error why{errc::closed, "the client was closed"};
+  {
+    const std::lock_guard guard{mutex_};
+    closed_ = true;
+    while (!queue_.empty()) {
+      waiter& next = queue_.pop_front();
+      next.failure = std::make_exception_ptr(why);
+      next.left_because = observer::wait_result::failed;
+      next.now_is = waiter::state::failed;
+      if (next.asynchronous()) {
+        after.deliver(std::move(next.self));
+      } else {
+        after.wake(next);
+      }
+    }
+    if (phase_ == phase::claiming && head_->asynchronous()) {
+      fail(why, after);
+    } else if (phase_ == phase::claiming) {
+      after.wake(*head_);
+    } else if (phase_ == phase::held) {
+      section& told = *std::exchange(section_, nullptr);
+      after.tell(told.mark_lost(loss_reason::closed), {.name = name_->view(),
+                                                       .owner = told.owner(),
+                                                       .fence = told.fence(),
+                                                       .reason = loss_reason::closed,
+                                                       .deadline = told.expires_at()});
+      phase_ = phase::giving_back;
+      giving = tenure_;
+    }
+  }
+  if (giving) {
+    give_back(*giving);
+    const std::lock_guard guard{mutex_};
+    advance(after);
+  }
+  after.run();
+}
+
+}  // namespace crosslock::inner

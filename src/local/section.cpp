@@ -1,0 +1,92 @@
+// The user's end of a hold. Everything that changes its state goes through the line's mutex.
+#include "local/section.hpp"
+
+#include "local/core.hpp"
+#include "local/line.hpp"
+
+#include <utility>
+
+namespace crosslock::inner {
+
+section::section(std::shared_ptr<core> core, std::shared_ptr<line> line) noexcept
+    : core_{std::move(core)}, line_{std::move(line)} {}
+
+section::~section() {
+  if (state_.load() == state::held) release();
+}
+
+void section::begin(std::shared_ptr<tenure> tenure, crosslock::fence fence,
+                    time_point now) noexcept {
+  tenure_ = std::move(tenure);
+  fence_ = fence;
+  since_ = now;
+  state_.store(state::held);
+}
+
+std::optional<std::stop_source> section::mark_lost(loss_reason reason) {
+  const std::lock_guard guard{stop_mutex_};
+  lost_.store(reason, std::memory_order_release);
+  return stop_;
+}
+
+std::stop_token section::lost_token() const {
+  const std::lock_guard guard{stop_mutex_};
+  if (!stop_) {
+    stop_.emplace();
+    if (lost_reason() != loss_reason::none) stop_->request_stop();
+  }
+  return stop_->get_token();
+}
+
+bool section::valid() const noexcept {
+  if (inherited_by_fork()) return false;
+  if (state_.load(std::memory_order_acquire) != state::held) return false;
+  if (lost_reason() != loss_reason::none) return false;
+  if (core_->clock().now() < tenure_->deadline()) return true;
+  line_->expire(*this);
+  return false;
+}
+
+void section::check() const {
+  if (inherited_by_fork()) core_->check_usable();
+  if (state_.load() != state::held) {
+    throw error{errc::not_held, "'" + name().str() + "' is not held any more"};
+  }
+  if (valid()) return;
+  throw error{errc::lost, "the hold of '" + name().str() + "' was lost (" +
+                              std::string{to_string(lost_reason())} +
+                              "): what its fence protects may have a new owner"};
+}
+
+time_point section::expires_at() const noexcept { return tenure_->deadline(); }
+
+owner_id section::owner() const noexcept { return tenure_->claim.owner; }
+
+const lock_name& section::name() const noexcept { return *line_->name(); }
+
+bool section::inherited_by_fork() const noexcept { return core_->inherited_by_fork(); }
+
+release_result section::release() noexcept {
+  if (inherited_by_fork()) return release_result::not_held;
+  const release_result result = line_->release(*this);
+  if (core_->observer()) {
+    core_->observer()->released({.name = name().view(),
+                                 .owner = tenure_ ? owner() : owner_id{},
+                                 .fence = fence_,
+                                 .result = result,
+                                 .held = core_->clock().now() - since_});
+  }
+  return result;
+}
+
+receipt section::detach() {
+  core_->check_usable();
+  if (!core_->engine().about().outlives_process) {
+    throw error{errc::unsupported,
+                "a hold on this engine ends with the process: it cannot be detached",
+                {.engine = std::string{core_->engine().about().name}}};
+  }
+  return line_->detach(*this);
+}
+
+}  // namespace crosslock::inner

@@ -1,0 +1,66 @@
+// One critical section: what a hold in the user's hand stands for.
+#pragma once
+
+#include "keeper/keeper.hpp"
+
+#include <crosslock/receipt.hpp>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+namespace crosslock::inner {
+
+class core;
+class line;
+
+/// Owned by the user through a hold; the line only points to it and lets go before it dies. Keeps
+/// the client alive.
+class section {
+ public:
+  enum class state : std::uint8_t { waiting, held, released, detached };
+
+  section(std::shared_ptr<core> core, std::shared_ptr<line> line) noexcept;
+  ~section();
+  section(const section&) = delete;
+  section& operator=(const section&) = delete;
+
+  /// Reads the clock; a section found past its deadline is lost from then on.
+  bool valid() const noexcept;
+  void check() const;
+  std::stop_token lost_token() const;
+  loss_reason lost_reason() const noexcept { return lost_.load(std::memory_order_acquire); }
+  crosslock::fence fence() const noexcept { return fence_; }
+  time_point expires_at() const noexcept;
+  owner_id owner() const noexcept;
+  const lock_name& name() const noexcept;
+  release_result release() noexcept;
+  receipt detach();
+  bool inherited_by_fork() const noexcept;
+
+ private:
+  friend class line;
+
+  /// Called by the line under its mutex, once.
+  void begin(std::shared_ptr<tenure> tenure, crosslock::fence fence, time_point now) noexcept;
+  /// Called by the line under its mutex. Returns the stop to be requested, if anybody asked for it.
+  std::optional<std::stop_source> mark_lost(loss_reason reason);
+
+  const std::shared_ptr<core> core_;
+  const std::shared_ptr<line> line_;
+
+  // Constant once granted.
+  std::shared_ptr<tenure> tenure_;
+  crosslock::fence fence_{};
+  time_point since_{};
+
+  std::atomic<state> state_{state::waiting};
+  std::atomic<loss_reason> lost_{loss_reason::none};
+
+  mutable std::mutex stop_mutex_;
+  mutable std::optional<std::stop_source> stop_;  // made when first asked for
+};
+
+}  // namespace crosslock::inner

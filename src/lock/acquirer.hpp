@@ -1,0 +1,56 @@
+// What every kind of lock object has: a client, a name, and the local line of that name.
+#pragma once
+
+#include "local/core.hpp"
+
+#include <crosslock/client.hpp>
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace crosslock::inner {
+
+/// Thread-safe; nothing in it changes after construction.
+class acquirer {
+ public:
+  acquirer(const client& locks, std::string_view name)
+      : core_{locks.core()}, name_{core_->full_name(name)} {
+    core_->check_usable();
+    if (!core_->settings().strict_fifo) line_ = core_->line_for(name_);
+  }
+
+  std::shared_ptr<section> acquire(const acquire_how& how, time_point end) const {
+    core_->check_usable();
+    return line()->acquire(core_->make_wish(how, end));
+  }
+
+  void acquire_async(acquire_callback done, const acquire_how& how, time_point end) const {
+    core_->check_usable();
+    line()->acquire_async(core_->make_wish(how, end), std::move(done));
+  }
+
+  /// With strict_fifo every acquire stands in the server's line by itself.
+  std::shared_ptr<inner::line> line() const { return line_ ? line_ : core_->own_line(name_); }
+
+  /// The standard's timed calls take a negative wait for "try".
+  time_point end_of_standard_wait(duration wait) const {
+    return core_->end_of(wait < duration::zero() ? duration::zero() : wait);
+  }
+
+  void report_release(release_result result) const noexcept {
+    if (core_->inherited_by_fork() || !core_->observer()) return;
+    core_->observer()->released({.name = name_->view(), .owner = {}, .fence = {},
+                                 .result = result, .held = {}});
+  }
+
+  inner::core& core() const noexcept { return *core_; }
+  const lock_name& name() const noexcept { return *name_; }
+
+ private:
+  std::shared_ptr<inner::core> core_;
+  seam::name_ref name_;
+  std::shared_ptr<inner::line> line_;  // null with strict_fifo
+};
+
+}  // namespace crosslock::inner

@@ -1,0 +1,133 @@
+// Re-entry without a mutex or a system call: each owning thread has a record that only it changes,
+// and `current` points to the record of the thread that holds the lock. Records are never freed
+// before the recursive_mutex, so a thread may look at another's token at any time.
+#include <crosslock/recursive_mutex.hpp>
+
+#include "lock/acquirer.hpp"
+#include "lock/thread_token.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace crosslock {
+
+struct recursive_mutex::state {
+  struct record {
+    std::atomic<std::uint64_t> thread{0};  // 0: free
+    std::size_t depth = 0;
+    std::shared_ptr<inner::section> section;
+  };
+
+  state(const client& locks, std::string_view name) : lock{locks, name} {}
+
+  const inner::acquirer lock;
+  std::atomic<record*> current{nullptr};
+
+  std::mutex guard;
+  std::vector<std::unique_ptr<record>> records;
+
+  /// The record of this thread when it holds the lock as far as anybody knows: no mutex.
+  record* own_current() const noexcept {
+    record* const found = current.load(std::memory_order_acquire);
+    const bool mine = found && found->thread.load(std::memory_order_relaxed) ==
+                                   inner::this_thread_token();
+    return mine ? found : nullptr;
+  }
+
+  /// The same also for a thread whose hold was lost and taken by another.
+  record* own() {
+    if (record* const found = own_current()) return found;
+    const std::lock_guard locked{guard};
+    return with_thread(inner::this_thread_token());
+  }
+
+  /// The guard is held.
+  record* with_thread(std::uint64_t thread) const {
+    for (const auto& each : records) {
+      if (each->thread.load(std::memory_order_relaxed) == thread) return each.get();
+    }
+    return nullptr;
+  }
+
+  void remember(std::shared_ptr<inner::section> section) {
+    const std::lock_guard locked{guard};
+    record* free = with_thread(0);
+    if (!free) free = records.emplace_back(std::make_unique<record>()).get();
+    free->depth = 1;
+    free->section = std::move(section);
+    free->thread.store(inner::this_thread_token(), std::memory_order_relaxed);
+    current.store(free, std::memory_order_release);
+  }
+
+  /// Takes the section out of a record and frees the record.
+  std::shared_ptr<inner::section> forget(record& ended) {
+    const std::lock_guard locked{guard};
+    record* expected = &ended;
+    current.compare_exchange_strong(expected, nullptr);
+    ended.thread.store(0, std::memory_order_relaxed);
+    return std::move(ended.section);
+  }
+
+  bool lock_until(time_point end) {
+    if (record* const mine = own()) {
+      mine->section->check();
+      ++mine->depth;
+      return true;
+    }
+    auto section = lock.acquire({}, end);
+    if (!section) return false;
+    remember(std::move(section));
+    return true;
+  }
+
+  const inner::section& own_section() {
+    lock.core().check_usable();
+    record* const mine = own();
+    if (!mine) {
+      throw error{errc::not_held, "'" + lock.name().str() + "' is not locked by this thread"};
+    }
+    return *mine->section;
+  }
+};
+
+recursive_mutex::recursive_mutex(const client& locks, std::string_view name)
+    : state_{std::make_unique<state>(locks, name)} {}
+recursive_mutex::recursive_mutex(const client& locks, lock_name name)
+    : recursive_mutex{locks, name.view()} {}
+recursive_mutex::~recursive_mutex() = default;
+
+void recursive_mutex::lock() { state_->lock_until(time_point::max()); }
+
+bool recursive_mutex::try_lock() { return state_->lock_until(inner::wish::no_wait); }
+
+bool recursive_mutex::lock_within(duration wait) {
+  return state_->lock_until(state_->lock.end_of_standard_wait(wait));
+}
+
+void recursive_mutex::unlock() noexcept {
+  state::record* mine = state_->own_current();
+  if (mine && mine->depth > 1) {
+    --mine->depth;
+    return;
+  }
+  if (state_->lock.core().inherited_by_fork()) return;
+  mine = state_->own();
+  if (!mine) return state_->lock.report_release(release_result::not_owner);
+  if (--mine->depth > 0) return;
+  state_->forget(*mine)->release();
+}
+
+fence recursive_mutex::fence() const { return state_->own_section().fence(); }
+
+std::stop_token recursive_mutex::lost() const { return state_->own_section().lost_token(); }
+
+std::size_t recursive_mutex::depth() const noexcept {
+  const state::record* const mine = state_->own();
+  return mine ? mine->depth : 0;
+}
+
+const lock_name& recursive_mutex::name() const noexcept { return state_->lock.name(); }
+
+}  // namespace crosslock

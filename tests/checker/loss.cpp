@@ -1,0 +1,169 @@
+// I7 and I10: a state machine for each grant.
+#include "checker/rules.hpp"
+
+#include <algorithm>
+
+namespace crosslock::checker {
+namespace {
+
+struct own_release {
+  instant inv = never;
+  instant done = never;  ///< when it was answered ok
+};
+
+class loss_rules {
+ public:
+  loss_rules(const timeline& line, report& to) : line_{line}, to_{to} {}
+
+  void judge(const grant& g) {
+    const own_release release = release_of(g);
+    to_.out().losses += g.losses.empty() ? 0 : 1;
+    if (g.losses.size() > 1) {
+      add(g, "was told twice that it is lost", g.losses[1].second);
+    }
+    if (!g.losses.empty() && release.done < g.losses.front().first) {
+      add(g, "was told of its loss after its ordinary release", g.losses.front().second);
+    }
+    judge_time(g, release);
+    judge_resurrection(g);
+  }
+
+ private:
+  void add(const grant& g, const std::string& what, std::size_t where) {
+    to_.add(invariant::loss, describe(g.about) + " " + what, g.ok_event, where);
+  }
+
+  own_release release_of(const grant& g) const {
+    own_release r;
+    for (const std::size_t i : g.attempts) {
+      const attempt& a = line_.attempts[i];
+      if (a.about.f == action::rel) {
+        r.inv = std::min(r.inv, a.inv);
+        r.done = a.outcome == phase::ok ? std::min(r.done, a.end) : r.done;
+      }
+    }
+    return r;
+  }
+
+  /// The latest time at which the notice is in time; counts the deadline that was in force then.
+  std::int64_t latest_notice(const grant& g) const {
+    const std::int64_t slack = to_.how().loss_slack.count();
+    std::int64_t latest = 0;
+    for (const deadline_step& s : g.steps) {
+      if (s.deadline == 0) {
+        return never.t;
+      }
+      if (latest != 0 && s.at.t > latest) {
+        break;
+      }
+      latest = s.deadline + slack;
+    }
+    for (const fault_span& f : line_.faults) {
+      const bool frozen = f.kind == fault::pause &&
+                          (f.proc == g.about.proc || f.proc == event::nobody);
+      if (frozen && f.from.t <= latest) {
+        latest = f.to == never ? never.t
+                               : std::max(latest, f.to.t + to_.how().thaw_slack.count());
+      }
+    }
+    return latest;
+  }
+
+  void judge_time(const grant& g, const own_release& release) {
+    const std::int64_t latest = latest_notice(g);
+    const std::int64_t excused = std::min(release.inv.t, g.killed.value_or(never).t);
+    if (excused <= latest) {
+      return;
+    }
+    if (!g.losses.empty()) {
+      if (g.losses.front().first.t > latest) {
+        add(g, "was told of its loss " + seconds(g.losses.front().first.t - latest) + " too late",
+            g.losses.front().second);
+      }
+    } else if (line_.end().t > latest) {
+      add(g, "was never told of its loss", none);
+    }
+  }
+
+  void judge_resurrection(const grant& g) {
+    const instant told = g.losses.empty() ? never : g.losses.front().first;
+    std::int64_t deadline = g.steps.front().deadline;
+    for (const deadline_step& s : g.steps) {
+      if (s.at > told) {
+        add(g, "came back after it was told of its loss", s.by_event);
+      } else if (deadline != 0 && s.at > g.ok && s.at.t > deadline + to_.how().loss_slack.count()) {
+        add(g, "came back after its deadline", s.by_event);
+      }
+      deadline = s.deadline;
+    }
+    for (const std::size_t i : g.attempts) {
+      const attempt& a = line_.attempts[i];
+      if (a.about.f == action::rel && a.outcome == phase::ok && a.inv > told) {
+        add(g, "was released as if it were held, after it was told of its loss", a.end_event);
+      }
+    }
+  }
+
+  const timeline& line_;
+  report& to_;
+};
+
+bool frozen_between(const timeline& line, const grant& g) {
+  return std::any_of(line.faults.begin(), line.faults.end(), [&](const fault_span& f) {
+    return f.kind == fault::pause && (f.proc == g.about.proc || f.proc == event::nobody) &&
+           f.from <= g.ok && g.inv <= f.to;
+  });
+}
+
+void judge_deadlines(const timeline& line, const grant& g, report& to) {
+  const auto add = [&](const std::string& what, std::size_t where) {
+    to.add(invariant::deadline, describe(g.about) + " " + what, g.ok_event, where);
+  };
+  const std::int64_t first = g.steps.front().deadline;
+  const bool spent = first != 0 && first <= g.ok.t + to.how().min_validity.count();
+  if (spent && !frozen_between(line, g)) {
+    add("was granted when its deadline had come", none);
+  }
+  std::int64_t before = 0;
+  for (const deadline_step& s : g.steps) {
+    const event& e = line.events[s.by_event];
+    const std::int64_t sent = e.sent != 0 ? e.sent : e.t;
+    if (e.lease != 0 && e.deadline > sent + e.lease) {
+      add("has a deadline " + seconds(e.deadline - sent - e.lease) + " beyond its lease", s.by_event);
+    }
+    if (s.deadline != 0 && s.deadline < before) {
+      add("has a deadline that went back by " + seconds(before - s.deadline), s.by_event);
+    }
+    before = s.deadline;
+  }
+}
+
+}  // namespace
+
+void check_loss(const timeline& line, report& to) {
+  loss_rules rules{line, to};
+  for (const grant& g : line.grants) {
+    rules.judge(g);
+  }
+  for (const std::size_t i : line.strange_losses) {
+    to.add(invariant::loss, "a loss was told of " + describe(line.events[i]) +
+                                ", which was never granted to it", i);
+  }
+  for (const auto& [where, g] : line.reentries) {
+    if (g == none || line.grants[g].losses.empty()) {
+      continue;
+    }
+    if (line.events[where].t > line.grants[g].losses.front().first.t) {
+      to.add(invariant::loss, describe(line.events[where]) + " was re-entered after its loss",
+             line.grants[g].ok_event, where);
+    }
+  }
+}
+
+void check_deadlines(const timeline& line, report& to) {
+  for (const grant& g : line.grants) {
+    judge_deadlines(line, g, to);
+  }
+}
+
+}  // namespace crosslock::checker

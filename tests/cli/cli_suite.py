@@ -1,0 +1,112 @@
+"""The program crosslock, and the script ./crosslock that builds and starts it."""
+
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from tally import ROOT, environment, run
+
+SCRIPT = ROOT / "crosslock"
+PROGRAM = ROOT / "build" / "release" / "cli" / "crosslock"
+ADDED_MS_MAX = 10
+
+
+def check(tally):
+    code, said = run([SCRIPT, "--version"], 1800, env=environment())
+    if not tally.check("./crosslock builds the program", code == 0, said):
+        return
+    check_answers(tally)
+    check_engines(tally)
+    check_script(tally)
+    check_added_time(tally)
+
+
+def crosslock(*arguments, program=PROGRAM, **options):
+    """(exit code, stdout, stderr)"""
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60,
+                          env=environment(), **options)
+    return done.returncode, done.stdout, done.stderr
+
+
+def check_answers(tally):
+    header = (ROOT / "include/crosslock/version.hpp").read_text()
+    version = header.split('#define CROSSLOCK_VERSION "')[1].split('"')[0]
+    answer = crosslock("--version")
+    tally.check("--version", answer == (0, f"crosslock {version}\n", ""), str(answer))
+
+    code, out, _ = crosslock("--help")
+    tally.check("--help names the commands", code == 0 and "engines" in out, out)
+    # A command that is not built is not announced either.
+    tally.check("--help names no command that is not there", "lab" not in out.split(), out)
+
+    for words in ([], ["no-such-command"], ["engines", "--no-such-option"], ["--no-such-option"]):
+        code, out, err = crosslock(*words)
+        tally.check(f"{words} is a usage error", code == 64 and out == "" and err != "",
+                    f"exit code {code}\n{out}{err}")
+
+
+def check_engines(tally):
+    code, out, _ = crosslock("engines")
+    rows = {line.split()[0]: line for line in out.splitlines()[1:] if line}
+    names = ["memory", "sqlite", "redis", "redlock", "zookeeper", "etcd", "mariadb", "postgres"]
+    tally.check("engines lists every engine", code == 0 and list(rows) == names, out)
+    tally.check("the memory engine is loadable", rows.get("memory", "").endswith("loadable"), out)
+
+    code, out, _ = crosslock("engines", "--json")
+    objects = [json.loads(line) for line in out.splitlines()]
+    tally.check("engines --json has an object per line",
+                code == 0 and [row["engine"] for row in objects] == names, out)
+    built = {path.name for path in (ROOT / "src/engines").iterdir() if path.is_dir()}
+    for row in objects:
+        usable = row["state"] in ("linked", "loadable")
+        tally.check(f"the state of {row['engine']} is true", usable == (row["engine"] in built),
+                    str(row))
+        tally.check(f"{row['engine']} says what to install if anything",
+                    usable != ("install" in row), str(row))
+
+    with open("/dev/full", "w") as full:
+        code = subprocess.run([PROGRAM, "engines"], stdout=full, stderr=subprocess.DEVNULL,
+                              env=environment()).returncode
+    tally.check("a full disk is not a success", code != 0, f"exit code {code}")
+
+
+def check_script(tally):
+    expected = crosslock("engines")
+    with tempfile.TemporaryDirectory() as folder:
+        tally.check("./crosslock works from another folder",
+                    crosslock("engines", program=SCRIPT, cwd=folder) == expected)
+        link = Path(folder) / "lock"
+        link.symlink_to(SCRIPT)
+        tally.check("./crosslock works through a link",
+                    crosslock("engines", program=link, cwd="/") == expected)
+    relative = subprocess.run(["bash", "crosslock", "engines"], cwd=ROOT, capture_output=True,
+                              text=True, env=environment())
+    tally.check("./crosslock works by a bare name", relative.stdout == expected[1])
+    tally.check("./crosslock passes the exit code on",
+                crosslock("no-such-command", program=SCRIPT)[0] == 64)
+
+    # As after `git pull`: a source is newer than the build.
+    source, stamp = ROOT / "cli" / "main.cpp", ROOT / "build/release/program-built"
+    os.utime(stamp, (1, 1))
+    answer = crosslock("engines", program=SCRIPT)
+    tally.check("./crosslock builds again after a change",
+                answer[:2] == expected[:2] and stamp.stat().st_mtime > source.stat().st_mtime,
+                answer[2])
+
+
+def check_added_time(tally):
+    """The one place where a time is asserted: medians of many runs, taken in turns."""
+    took = {SCRIPT: [], PROGRAM: []}
+    for _ in range(41):
+        for program, times in took.items():
+            begin = time.perf_counter()
+            crosslock("--version", program=program)
+            times.append((time.perf_counter() - begin) * 1000)
+    added = statistics.median(took[SCRIPT]) - statistics.median(took[PROGRAM])
+    tally.check(f"./crosslock adds at most {ADDED_MS_MAX} ms", added <= ADDED_MS_MAX,
+                f"it adds {added:.1f} ms")
+    print(f"./crosslock adds {added:.1f} ms")

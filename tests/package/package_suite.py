@@ -1,0 +1,103 @@
+"""Users take crosslock in by find_package, by add_subdirectory or by pkg-config, from shared or
+static libraries; each way gives a program that works and links nothing but core and its engine."""
+
+import re
+import shlex
+import tempfile
+from pathlib import Path
+
+import snippets
+from tally import ROOT, environment, run
+
+CONSUMER = ROOT / "tests" / "package"
+# The C++ run time; anything else in a consumer is one of ours or one too many.
+RUN_TIME = {"libstdc++.so.6", "libgcc_s.so.1", "libm.so.6", "libc.so.6", "libpthread.so.0",
+            "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "linux-vdso.so.1"}
+QUICK = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug"]
+
+
+def check(tally):
+    with tempfile.TemporaryDirectory(prefix="crosslock-package-") as name:
+        folder = Path(name)
+        for kind, shared in (("shared", "ON"), ("static", "OFF")):
+            prefix = folder / kind
+            if install(tally, folder / f"build-{kind}", prefix, shared):
+                check_find_package(tally, folder, prefix, kind)
+                check_pkg_config(tally, folder, prefix, kind)
+        check_missing_component(tally, folder)
+        check_add_subdirectory(tally, folder)
+        snippets.check(tally, pkg_config_flags(folder / "shared"), folder)
+
+
+def must(tally, what, command, **options):
+    code, said = run(command, 1200, env=options.pop("env", environment()), **options)
+    return tally.check(what, code == 0, said[-4000:])
+
+
+def install(tally, build, prefix, shared):
+    return (must(tally, f"configure for install, BUILD_SHARED_LIBS={shared}",
+                 ["cmake", "-S", ROOT, "-B", build, *QUICK, f"-DBUILD_SHARED_LIBS={shared}",
+                  f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCROSSLOCK_TESTS=OFF",
+                  "-DCROSSLOCK_BENCH=OFF", "-DCROSSLOCK_EXAMPLES=OFF", "-DCROSSLOCK_CLI=OFF"])
+            and must(tally, "build for install", ["cmake", "--build", build])
+            and must(tally, "install", ["cmake", "--install", build]))
+
+
+def check_program(tally, way, program, ours):
+    code, said = run([program], 60, env=environment())
+    tally.check(f"{way}: the consumer gets its lock",
+                code == 0 and re.fullmatch(r"fence [1-9]\d*\n", said), f"exit code {code}\n{said}")
+    _, said = run(["ldd", program])
+    linked = {Path(line.split()[0]).name for line in said.splitlines() if line.strip()}
+    found = {re.sub(r"\.so.*", "", library) for library in linked - RUN_TIME}
+    tally.check(f"{way}: the consumer links {sorted(ours)} and the C++ run time", found == ours,
+                said)
+
+
+def ours(kind):
+    return {"libcrosslock-core", "libcrosslock-memory"} if kind == "shared" else set()
+
+
+def check_find_package(tally, folder, prefix, kind):
+    way, build = f"find_package, {kind}", folder / f"find-{kind}"
+    if (must(tally, f"{way}: configure",
+             ["cmake", "-S", CONSUMER, "-B", build, *QUICK, f"-DCMAKE_PREFIX_PATH={prefix}",
+              # What many distributions do; it must not lose the engine.
+              "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--as-needed"])
+            and must(tally, f"{way}: build", ["cmake", "--build", build])):
+        check_program(tally, way, build / "consumer", ours(kind))
+
+
+def check_missing_component(tally, folder):
+    code, said = run(["cmake", "-S", CONSUMER, "-B", folder / "missing", *QUICK,
+                      f"-DCMAKE_PREFIX_PATH={folder / 'shared'}", "-DCOMPONENT=teapot"])
+    told = " ".join(said.split())
+    tally.check("a missing component is refused by name",
+                code != 0 and "crosslock has no component 'teapot' here" in told, said)
+
+
+def check_add_subdirectory(tally, folder):
+    way, build = "add_subdirectory", folder / "subdirectory"
+    if (must(tally, f"{way}: configure",
+             ["cmake", "-S", CONSUMER, "-B", build, *QUICK, f"-DCROSSLOCK_SOURCE={ROOT}"])
+            and must(tally, f"{way}: build", ["cmake", "--build", build])):
+        check_program(tally, way, build / "consumer", ours("static"))
+        strangers = [path.name for path in build.rglob("crosslock-unit*")]
+        tally.check(f"{way}: brings no tests along", not strangers, str(strangers))
+
+
+def pkg_config_flags(prefix):
+    paths = ":".join(str(path.parent) for path in prefix.rglob("crosslock-core.pc"))
+    static = ["--static"] if list(prefix.rglob("*.a")) else []
+    code, said = run(["pkg-config", *static, "--cflags", "--libs", "crosslock-memory"],
+                     env=environment(PKG_CONFIG_PATH=paths))
+    library = Path(paths).parent
+    return [*shlex.split(said), f"-Wl,-rpath,{library}"] if code == 0 else [said]
+
+
+def check_pkg_config(tally, folder, prefix, kind):
+    way, program = f"pkg-config, {kind}", folder / f"consumer-{kind}"
+    if must(tally, f"{way}: build",
+            ["g++", "-std=c++20", "-Wl,--as-needed", CONSUMER / "consumer.cpp", "-o", program,
+             *pkg_config_flags(prefix)]):
+        check_program(tally, way, program, ours(kind))

@@ -1,0 +1,136 @@
+"""What each suite does. A suite is a function (tally, preset, engines)."""
+
+import random
+import subprocess
+import sys
+import threading
+
+from build import build
+from tally import ROOT, environment, gtest, last_counts, run
+
+for folder in ("tidy", "package", "cli"):
+    sys.path.insert(0, str(ROOT / "tests" / folder))
+
+import cli_suite  # noqa: E402
+import package_suite  # noqa: E402
+import tidy_suite  # noqa: E402
+
+SEEDS = 10_000
+
+
+def engines():
+    return sorted(path.name for path in (ROOT / "src" / "engines").iterdir() if path.is_dir())
+
+
+def unit(tally, preset, _engines):
+    programs = sorted(path.stem for path in (ROOT / "examples").glob("*.cpp"))
+    folder = build(preset, "crosslock-unit", *(f"example-{name}" for name in programs))
+    gtest(tally, folder / "tests" / "crosslock-unit")
+    for name in programs:
+        code, said = run([folder / "examples" / f"example-{name}"], 60,
+                         env=environment(CROSSLOCK_URL="memory:"))
+        tally.check(f"examples/{name}.cpp runs", code == 0, f"exit code {code}\n{said}")
+
+
+def simulation(tally, preset, _engines, seeds=SEEDS):
+    folder = build(preset, "crosslock-simulation", "crosslock-simulation-mutants") / "tests"
+    counted(tally, [folder / "crosslock-simulation", "--seeds", seeds])
+    counted(tally, [folder / "crosslock-simulation-mutants"])
+
+
+def counted(tally, command, seconds=7200):
+    """Runs a program that shows its progress and ends with a line of counts."""
+    words = [str(word) for word in command]
+    lines = []
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as program:
+        watchdog = threading.Timer(seconds, program.kill)
+        watchdog.daemon = True
+        watchdog.start()
+        for line in program.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+        code = program.wait()
+        watchdog.cancel()
+    counts = last_counts("".join(lines))
+    if counts:
+        tally.passed += counts[0]
+        tally.failed += counts[1]
+    good = counts is not None and (code == 0) == (counts[1] == 0)
+    if not good:
+        tally.check(" ".join(words), False, f"exit code {code}, last line: {lines[-1:]}")
+
+
+def conformance(tally, preset, chosen):
+    folder = build(preset, "crosslock-conformance")
+    # A case of one engine is called `engine/...` or `.../engine`.
+    patterns = ":".join(f"{name}/*:*/{name}" for name in chosen)
+    gtest(tally, folder / "tests" / "crosslock-conformance",
+          [f"--gtest_filter={patterns}"] if chosen else [])
+
+
+def cli(tally, _preset, _engines):
+    cli_suite.check(tally)
+
+
+def package(tally, _preset, _engines):
+    package_suite.check(tally)
+
+
+def tidy(tally, _preset, _engines):
+    tidy_suite.check(tally)
+
+
+def fuzz(tally, seconds=60):
+    build("fuzz", "crosslock-fuzz-url")
+    corpus = ROOT / "tests" / "fuzz" / "corpus" / "url"
+    found = ROOT / "build" / "fuzz" / "found"
+    found.mkdir(exist_ok=True)
+    code, said = run(["build/fuzz/tests/crosslock-fuzz-url", f"-max_total_time={seconds}",
+                      f"-artifact_prefix={found}/", found, corpus], seconds + 60)
+    tally.check("fuzz the URL parser", code == 0, said[-4000:])
+
+
+def soak(tally, preset):
+    """New random seeds until one fails or somebody presses Ctrl-C."""
+    program = build(preset, "crosslock-simulation") / "tests" / "crosslock-simulation"
+    try:
+        while tally.failed == 0:
+            first = random.SystemRandom().randrange(1 << 40)
+            counted(tally, [program, "--first", first, "--seeds", SEEDS])
+    except KeyboardInterrupt:
+        print("stopped")
+
+
+# In the order of a run: what fails soonest comes first.
+ALL = {
+    "tidy": tidy, "unit": unit, "cli": cli, "package": package, "simulation": simulation,
+    "conformance": conformance, "faults": None, "interop": None, "behaviour": None,
+}
+DEFAULT = [name for name, work in ALL.items() if work]
+PROGRAMS = ["unit", "simulation", "conformance"]
+
+
+def has_cases(suite):
+    return ALL[suite] is not None
+
+
+def step(suite, preset, chosen):
+    title = suite if preset == "dev" else f"{suite} ({preset})"
+    if chosen:
+        title += " " + " ".join(chosen)
+    return title, lambda tally: ALL[suite](tally, preset, chosen)
+
+
+def full(chosen):
+    """Everything, then the sanitizers with fewer seeds, and what takes too long for every day."""
+    steps = [step(name, "dev", chosen) for name in DEFAULT]
+    for preset in ("asan", "tsan"):
+        steps.append(step("unit", preset, chosen))
+        steps.append((f"simulation ({preset})",
+                      lambda tally, preset=preset: simulation(tally, preset, chosen, SEEDS // 10)))
+        steps.append(step("conformance", preset, chosen))
+    steps.append(("simulation, many seeds",
+                  lambda tally: simulation(tally, "dev", chosen, 10 * SEEDS)))
+    steps.append(("fuzz", fuzz))
+    steps.append(("clang-tidy", tidy_suite.check_with_clang_tidy))
+    return steps

@@ -1,0 +1,103 @@
+"""Counting: what passed and failed, and how long each suite took."""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Tally:
+    """The result of one suite, or the sum of several."""
+
+    def __init__(self, name):
+        self.name = name
+        self.passed = 0
+        self.failed = 0
+        self.started = time.monotonic()
+
+    def check(self, what, good, details=""):
+        """Counts one scripted check; a failure is printed with what is known about it."""
+        if good:
+            self.passed += 1
+        else:
+            self.failed += 1
+            print(f"FAILED {self.name}: {what}", flush=True)
+            if details:
+                print("    " + details.strip().replace("\n", "\n    "), flush=True)
+        return good
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+
+    def seconds(self):
+        return time.monotonic() - self.started
+
+    def counts(self):
+        return f"{self.passed} passed, {self.failed} failed"
+
+
+def run(command, seconds=600, **options):
+    """Runs a command from the root of the repository and returns (exit code, output). A command
+    that hangs is killed and reported like one that crashed."""
+    options.setdefault("cwd", ROOT)
+    try:
+        done = subprocess.run(
+            [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL, text=True, errors="replace", timeout=seconds, **options)
+        return done.returncode, done.stdout
+    except subprocess.TimeoutExpired as hung:
+        said = hung.stdout or b""
+        return -1, said.decode(errors="replace") + f"\nstill running after {seconds} s: killed"
+    except OSError as missing:
+        return -1, str(missing)
+
+
+def gtest(tally, program, arguments=(), seconds=1800):
+    """Runs a GoogleTest program, its output shown, and counts its cases. The counts come from its
+    JSON report, so a crash half way cannot be mistaken for a shorter run."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        command = [program, "--gtest_brief=1", f"--gtest_output=json:{report}", *arguments]
+        try:
+            code = subprocess.run([str(word) for word in command], cwd=ROOT, timeout=seconds,
+                                  stdin=subprocess.DEVNULL).returncode
+            why = f"exit code {code}"
+        except subprocess.TimeoutExpired:
+            code, why = -1, f"still running after {seconds} s: killed"
+        if not report.exists():
+            tally.check(f"{program.name} wrote no report", False, why)
+            return
+        counted = json.loads(report.read_text())
+    failed = counted["failures"] + counted.get("errors", 0)
+    ran = counted["tests"] - counted.get("disabled", 0) - skipped(counted)
+    tally.passed += ran - failed
+    tally.failed += failed
+    if ran == 0:
+        tally.check(f"{program.name} ran no case", False, " ".join(map(str, arguments)))
+    elif code != 0 and failed == 0:
+        tally.check(f"{program.name} ended badly after its cases", False, why)
+
+
+def skipped(report):
+    cases = (case for suite in report["testsuites"] for case in suite["testsuite"])
+    return sum(1 for case in cases if case.get("result") == "SKIPPED")
+
+
+def last_counts(output):
+    """The numbers of a last line `N passed, N failed`, or None."""
+    lines = output.strip().splitlines() or [""]
+    words = lines[-1].replace(",", "").split()
+    if len(words) == 4 and words[1] == "passed" and words[3] == "failed":
+        return int(words[0]), int(words[2])
+    return None
+
+
+def environment(**more):
+    """Ours without what would lead a test to somebody's real server."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("CROSSLOCK_")}
+    return {**kept, **more}
