@@ -38,7 +38,8 @@ void errands::work() {
     const bool idle = planned_.empty() || planned_.begin()->first.moment > clock_.now();
     if (idle && closing_) return;
     if (idle) {
-      const time_point until = planned_.empty() ? time_point::max() : planned_.begin()->first.moment;
+      const time_point until =
+          planned_.empty() ? time_point::max() : planned_.begin()->first.moment;
       const std::uint32_t seen = news_.load();
       guard.unlock();
       clock_.park(news_, seen, until);

@@ -3,6 +3,7 @@
 
 #include "engine/clock.hpp"
 
+#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -33,6 +34,8 @@ class errands {
   /// Forgets an errand that has not begun; harmless otherwise.
   void cancel(ticket planned);
 
+  /// True once close() was called: what still runs should be brief.
+  bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
   /// Runs what is due, drops what is not, and ends the thread. Later errands are dropped.
   void close() noexcept;
 
@@ -46,7 +49,7 @@ class errands {
   std::uint64_t numbers_ = 0;
   std::unique_ptr<seam::thread> thread_;
   seam::park_word news_{0};
-  bool closing_ = false;
+  std::atomic<bool> closing_{false};  // written under the mutex
 };
 
 }  // namespace crosslock::inner

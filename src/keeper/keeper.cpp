@@ -64,6 +64,7 @@ bool keeper::end(tenure& tenure) noexcept {
 void keeper::lose(tenure& tenure, loss_reason reason) noexcept {
   auto expected = tenure::state::kept;
   if (!tenure.now_is.compare_exchange_strong(expected, tenure::state::lost)) return;
+  settings_.say(log_level::warning, "lost '", tenure.claim.name->view(), "': ", to_string(reason));
   {
     const std::lock_guard guard{mutex_};
     alarms_.remove(tenure);

@@ -76,6 +76,7 @@ class keeper {
   renewal_batch take_renewals(time_point now);
   void renew(const renewal_batch& batch, time_point now);
   void settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& renewal, time_point now);
+  time_point errand_give_up() const noexcept;
   void plan_renewal(const std::shared_ptr<tenure>& tenure, time_point moment);
 
   const std::unique_ptr<seam::engine> engine_;

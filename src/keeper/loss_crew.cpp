@@ -2,9 +2,10 @@
 #include "keeper/loss_crew.hpp"
 
 #include <deque>
+#include <iterator>
+#include <list>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 namespace crosslock::inner {
 namespace {
@@ -24,9 +25,15 @@ struct loss_crew::state : std::enable_shared_from_this<loss_crew::state> {
   std::uint64_t taken = 0;
   std::uint64_t taken_at_last_look = 0;
   bool closed = false;
-  std::vector<std::unique_ptr<seam::thread>> threads;
 
-  void work() {
+  struct member {
+    std::unique_ptr<seam::thread> thread;
+    bool finished = false;
+  };
+  std::list<member> members;
+  std::list<member> detached;  // one that closed the crew by its own callback
+
+  void work(member& self) {
     std::unique_lock guard{mutex};
     while (!waiting.empty()) {
       std::stop_source source = std::move(waiting.front());
@@ -38,12 +45,26 @@ struct loss_crew::state : std::enable_shared_from_this<loss_crew::state> {
       guard.lock();
     }
     --working;
+    self.finished = true;
   }
 
-  // The mutex is held.
-  void start_thread() {
+  // The mutex is held. Returns members that have ended, to be joined without the mutex.
+  std::list<member> start_thread() {
+    std::list<member> ended;
+    for (auto at = members.begin(); at != members.end();) {
+      const auto next = std::next(at);
+      if (at->finished) ended.splice(ended.end(), members, at);
+      at = next;
+    }
     ++working;
-    threads.push_back(clock.start("crosslock-loss", [self = shared_from_this()] { self->work(); }));
+    member& added = members.emplace_back();
+    added.thread =
+        clock.start("crosslock-loss", [self = shared_from_this(), &added] { self->work(added); });
+    return ended;
+  }
+
+  static void join(const std::list<member>& ended) noexcept {
+    for (const member& each : ended) each.thread->join();
   }
 };
 
@@ -52,32 +73,44 @@ loss_crew::loss_crew(seam::clock& clock) : state_{std::make_shared<state>(clock)
 loss_crew::~loss_crew() { close(); }
 
 void loss_crew::tell(std::stop_source source) {
-  const std::lock_guard guard{state_->mutex};
-  if (state_->closed) return;
-  state_->waiting.push_back(std::move(source));
-  if (state_->working == 0) state_->start_thread();
+  std::list<state::member> ended;
+  {
+    const std::lock_guard guard{state_->mutex};
+    if (state_->closed) return;
+    state_->waiting.push_back(std::move(source));
+    if (state_->working == 0) ended = state_->start_thread();
+  }
+  state::join(ended);
 }
 
 time_point loss_crew::grow_if_stuck() {
-  const std::lock_guard guard{state_->mutex};
-  if (state_->waiting.empty()) return time_point::max();
-  if (state_->taken == state_->taken_at_last_look) state_->start_thread();
-  state_->taken_at_last_look = state_->taken;
+  std::list<state::member> ended;
+  {
+    const std::lock_guard guard{state_->mutex};
+    if (state_->waiting.empty()) return time_point::max();
+    if (state_->taken == state_->taken_at_last_look) ended = state_->start_thread();
+    state_->taken_at_last_look = state_->taken;
+  }
+  state::join(ended);
   return state_->clock.now() + patience;
 }
 
 void loss_crew::close() noexcept {
-  std::vector<std::unique_ptr<seam::thread>> threads;
-  {
-    const std::lock_guard guard{state_->mutex};
-    state_->closed = true;
-    threads.swap(state_->threads);
-  }
-  for (const auto& thread : threads) {
-    if (thread->is_current()) {
-      thread->detach();
+  // Members still at work use their entry: take each out only once it has ended.
+  for (;;) {
+    std::list<state::member> one;
+    {
+      const std::lock_guard guard{state_->mutex};
+      state_->closed = true;
+      if (state_->members.empty()) return;
+      one.splice(one.end(), state_->members, state_->members.begin());
+    }
+    if (one.front().thread->is_current()) {
+      one.front().thread->detach();
+      const std::lock_guard guard{state_->mutex};
+      state_->detached.splice(state_->detached.end(), one);
     } else {
-      thread->join();
+      one.front().thread->join();
     }
   }
 }

@@ -80,7 +80,7 @@ settings settle(const options& options, seam::url& url) {
   require_positive("max_hold", settled.max_hold);
   require_positive("look_every", settled.look_every);
   const auto prefix_in_url = url.take("prefix");
-  settled.prefix = options.prefix ? *options.prefix
+  settled.prefix = options.prefix  ? *options.prefix
                    : prefix_in_url ? *prefix_in_url
                                    : from_environment("CROSSLOCK_PREFIX").value_or("");
   settled.strict_fifo = options.strict_fifo;
@@ -101,12 +101,8 @@ opening_plan plan_opening(std::string_view text, const options& options) {
   auto open = [url, who = describe_this_process(options.who), timeout = settled.timeout,
                log = options.log](seam::turn& turn, seam::clock& clock) {
     seam::url own = url;  // an engine takes its parameters out, and may be opened again
-    return seam::open_engine({.url = own,
-                              .who = who,
-                              .timeout = timeout,
-                              .turn = turn,
-                              .clock = clock,
-                              .log = log});
+    return seam::open_engine(
+        {.url = own, .who = who, .timeout = timeout, .turn = turn, .clock = clock, .log = log});
   };
   return {std::move(settled), std::move(open)};
 }
@@ -122,8 +118,8 @@ std::unique_ptr<seam::engine> open_engine(const opening_plan& plan, seam::turn& 
       const retry_options& retry = plan.settings.retry;
       if (!why.retryable() || failures >= retry.tries) throw;
       seam::park_word nobody_rings{0};
-      const auto pause = seam::retry_delay(retry, static_cast<std::uint64_t>(failures),
-                                           random.draw_bits());
+      const auto pause =
+          seam::retry_delay(retry, static_cast<std::uint64_t>(failures), random.draw_bits());
       const time_point until = clock.now() + pause;
       while (clock.now() < until) clock.park(nobody_rings, 0, until);
     }

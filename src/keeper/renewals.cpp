@@ -52,8 +52,7 @@ void keeper::renew_when_due() {
 
 keeper::renewal_batch keeper::take_renewals(time_point now) {
   renewal_batch batch;
-  while (!renewals_.empty() &&
-         due(renewals_.first_moment(), renewals_.first()->claim.lease, now)) {
+  while (!renewals_.empty() && due(renewals_.first_moment(), renewals_.first()->claim.lease, now)) {
     batch.push_back(renewals_.pop());
   }
   return batch;
@@ -107,6 +106,10 @@ void keeper::settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& 
         plan_renewal(tenure, next_renewal(renewal.sent, renewal.granted_lease));
       }
     } else if (!tenure->fixed || tenure->renew_once) {
+      if (tenure->failed_renewals == 0) {
+        settings_.say(log_level::warning, "no answer to the renewal of '",
+                      tenure->claim.name->view(), "': trying again");
+      }
       const duration lease = tenure->grant.lease;
       plan_renewal(tenure, retry_renewal(now, lease, tenure->failed_renewals++));
     }
@@ -124,6 +127,12 @@ void keeper::withdraw(const seam::claim& claim) {
   }
 }
 
+time_point keeper::errand_give_up() const noexcept {
+  constexpr duration brief = std::chrono::milliseconds{100};
+  const duration allowed = errands_.closing() ? brief : settings_.timeout;
+  return clock_.now() + std::min(allowed, settings_.timeout);
+}
+
 void keeper::withdraw_later(const seam::claim& claim) {
   // Later than this the server has dropped it by itself: a place in line ends sooner than a lease.
   const time_point until = clock_.now() + claim.lease + lease_margin(claim.lease);
@@ -134,9 +143,8 @@ void keeper::withdraw_later(const seam::claim& claim) {
     int attempt = 0;
 
     void operator()() {
-      const time_point now = self.clock_.now();
       try {
-        self.engine_->withdraw(claim, now + self.settings_.timeout);
+        self.engine_->withdraw(claim, self.errand_give_up());
       } catch (const error&) {
         const time_point again = retry_renewal(self.clock_.now(), claim.lease, attempt++);
         if (again < until) self.errands_.at(again, *this);
@@ -154,9 +162,8 @@ void keeper::release_later(const seam::grant& grant, time_point deadline) {
     int attempt = 0;
 
     void operator()() {
-      const time_point now = self.clock_.now();
       try {
-        self.engine_->release(grant, now + self.settings_.timeout);
+        self.engine_->release(grant, self.errand_give_up());
       } catch (const error&) {
         const time_point again = retry_renewal(self.clock_.now(), grant.lease, attempt++);
         if (again < until) self.errands_.at(again, *this);

@@ -21,6 +21,15 @@ struct settings {
   std::function<void(log_level, std::string_view)> log;
   std::shared_ptr<crosslock::observer> observer;
   std::function<void(std::function<void()>)> executor;
+
+  /// Logs the parts as one line, which is put together only if anybody listens.
+  template <class... Parts>
+  void say(log_level level, const Parts&... parts) const {
+    if (!log) return;
+    std::string line;
+    (line += ... += parts);
+    log(level, line);
+  }
 };
 
 }  // namespace crosslock::inner

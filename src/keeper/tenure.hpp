@@ -29,7 +29,7 @@ class tenure {
   enum class state : std::uint8_t { asking, kept, lost, ended };
 
   seam::claim claim;
-  bool fixed = false;                        ///< a fixed lease: never renewed, never passed
+  bool fixed = false;  ///< a fixed lease: never renewed, never passed
   std::weak_ptr<tenure_listener> listener;
 
   // Set when granted, constant afterwards.

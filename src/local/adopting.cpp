@@ -12,13 +12,15 @@ std::shared_ptr<section> line::adopt(const receipt& paper, const wish& wish) {
   me.started = home_.clock().now();
   me.section = std::make_shared<section>(home_.shared_from_this(), shared_from_this());
   enter(me);
-  const seam::grant detached{.name = name_, .owner = paper.owner, .first = paper.fence,
-                             .last = paper.fence, .lease = wish.lease};
+  const seam::grant detached{.name = name_,
+                             .owner = paper.owner,
+                             .first = paper.fence,
+                             .last = paper.fence,
+                             .lease = wish.lease};
   while (me.now_is == waiter::state::head) {
     const seam::claim claim = prepare_ask(me);
     try {
-      const time_point give_up = home_.clock().now() + home_.settings().timeout;
-      const auto adopted = home_.engine().adopt(detached, claim, give_up);
+      const auto adopted = home_.engine().adopt(detached, claim, home_.give_up());
       settle_adoption(adopted, paper);
     } catch (const error& why) {
       const auto delay = retry_delay(me, why);

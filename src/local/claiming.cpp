@@ -64,8 +64,8 @@ void line::wait_in_queue(waiter& me) {
       if (stopped || home_.clock().now() >= me.wish.end) {
         queue_.remove(me);
         me.now_is = waiter::state::left;
-        me.left_because = stopped ? observer::wait_result::cancelled
-                                  : observer::wait_result::timed_out;
+        me.left_because =
+            stopped ? observer::wait_result::cancelled : observer::wait_result::timed_out;
         return;
       }
       seen = me.news.load();
@@ -166,8 +166,7 @@ std::optional<acquire_cause> line::wait_in_line(waiter& me, duration look_after)
         settled = take(*std::exchange(pushed_, std::nullopt), acquire_cause::pushed, after);
         if (!settled) ask_again = acquire_cause::looked;
       } else if (stopped || now >= me.wish.end) {
-        leave(stopped ? observer::wait_result::cancelled : observer::wait_result::timed_out,
-              after);
+        leave(stopped ? observer::wait_result::cancelled : observer::wait_result::timed_out, after);
         after.withdraw_here();
         settled = true;
       } else if (look_now_) {

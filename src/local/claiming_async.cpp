@@ -20,12 +20,11 @@ void line::acquire_async(const wish& wish, acquire_callback done) {
   me->self = me;
   const std::weak_ptr<line> weak = weak_from_this();
   if (wish.waits() && wish.end != time_point::max()) {
-    me->timer = home_.keeper().background().at(
-        wish.end, [weak, waiting = std::weak_ptr{me}] {
-          const auto here = weak.lock();
-          const auto waited = waiting.lock();
-          if (here && waited) here->cancel(*waited, observer::wait_result::timed_out);
-        });
+    me->timer = home_.keeper().background().at(wish.end, [weak, waiting = std::weak_ptr{me}] {
+      const auto here = weak.lock();
+      const auto waited = waiting.lock();
+      if (here && waited) here->cancel(*waited, observer::wait_result::timed_out);
+    });
   }
   try {
     enter(*me);

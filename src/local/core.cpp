@@ -28,9 +28,14 @@ core::~core() {
 void core::close() noexcept {
   if (inherited_by_fork()) return;
   if (closed_.exchange(true)) return;
+  closed_by_.store(clock_.now() + settings_.timeout);
   for (const auto& line : all_lines()) line->close();
   keeper_->close();
   courier_->close();
+}
+
+time_point core::give_up() const noexcept {
+  return std::min(clock_.now() + settings_.timeout, closed_by_.load());
 }
 
 bool core::inherited_by_fork() const noexcept { return keeper_->inherited_by_fork(); }
@@ -97,6 +102,7 @@ std::shared_ptr<line> core::own_line(const seam::name_ref& name) {
 }
 
 void core::forget(const line& line) noexcept {
+  if (inherited_by_fork()) return;  // the mutex may be locked for ever in this copy
   const std::lock_guard guard{mutex_};
   const auto [first, last] = lines_.equal_range(line.name()->view());
   for (auto at = first; at != last; ++at) {
@@ -146,22 +152,21 @@ void core::strip_prefix(lock_info& info) const {
 
 lock_info core::look(std::string_view name) {
   check_usable();
-  lock_info info = engine().look(*full_name(name), clock_.now() + settings_.timeout);
+  lock_info info = engine().look(*full_name(name), give_up());
   strip_prefix(info);
   return info;
 }
 
 std::vector<lock_info> core::list(std::string_view prefix) {
   check_usable();
-  auto found = engine().list(settings_.prefix + std::string{prefix},
-                             clock_.now() + settings_.timeout);
+  auto found = engine().list(settings_.prefix + std::string{prefix}, give_up());
   for (lock_info& info : found) strip_prefix(info);
   return found;
 }
 
 bool core::break_lock(std::string_view name, const owner_id& owner) {
   check_usable();
-  return engine().break_lock(*full_name(name), owner, clock_.now() + settings_.timeout);
+  return engine().break_lock(*full_name(name), owner, give_up());
 }
 
 void core::withdraw_unknown(const seam::grant& grant) {

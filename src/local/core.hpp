@@ -41,6 +41,8 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   std::vector<lock_info> list(std::string_view prefix);
   bool break_lock(std::string_view name, const owner_id& owner);
 
+  /// When a request that is made now must be over. Closing has the time of one request in all.
+  time_point give_up() const noexcept;
   /// Throws `forked` or `closed`.
   void check_usable() const;
   bool inherited_by_fork() const noexcept;
@@ -73,6 +75,7 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   std::unique_ptr<inner::keeper> keeper_;
 
   std::atomic<bool> closed_{false};
+  std::atomic<time_point> closed_by_{time_point::max()};
 
   std::mutex mutex_;
   std::unordered_multimap<std::string_view, line*> lines_;

@@ -17,7 +17,9 @@ line::~line() { home_.forget(*this); }
 
 void line::new_tenure(const wish& wish) {
   tenure_ = std::make_shared<tenure>();
-  tenure_->claim = {.name = name_, .owner = home_.keeper().draw_owner(), .lease = wish.lease,
+  tenure_->claim = {.name = name_,
+                    .owner = home_.keeper().draw_owner(),
+                    .lease = wish.lease,
                     .wait = wish.waits()};
   tenure_->fixed = wish.fixed;
   tenure_->listener = weak_from_this();
@@ -96,16 +98,17 @@ void line::fail(const error& why, afterwards& after) {
 
 bool line::may_pass_now(time_point now) const {
   if (queue_.empty() || tenure_->fixed || closed_) return false;
+  if (tenure_->now_is.load() != tenure::state::kept) return false;  // lost this very moment
   const wish& next = queue_.front().wish;
-  return may_pass({.same_lease = !next.fixed && next.lease == tenure_->claim.lease,
-                   .fence_left = tenure_->next_fence <= tenure_->last_fence ||
-                                 tenure_->more_first != 0,
-                   .lease_left = tenure_->deadline() - now,
-                   .lease = tenure_->grant.lease,
-                   .wanted = tenure_->wanted,
-                   .passes = tenure_->passes_while_wanted,
-                   .wanted_for = now - tenure_->wanted_since},
-                  home_.settings().pass);
+  return may_pass(
+      {.same_lease = !next.fixed && next.lease == tenure_->claim.lease,
+       .fence_left = tenure_->next_fence <= tenure_->last_fence || tenure_->more_first != 0,
+       .lease_left = tenure_->deadline() - now,
+       .lease = tenure_->grant.lease,
+       .wanted = tenure_->wanted,
+       .passes = tenure_->passes_while_wanted,
+       .wanted_for = now - tenure_->wanted_since},
+      home_.settings().pass);
 }
 
 std::int64_t line::draw_fence() {
@@ -114,8 +117,8 @@ std::int64_t line::draw_fence() {
     tenure_->last_fence = tenure_->more_last;
   }
   // Ask for the next block when half of the last one is left: long before it is needed.
-  const bool running_low = tenure_->more_first == 0 &&
-                           tenure_->last_fence - tenure_->next_fence < seam::fence_block / 2;
+  const bool running_low =
+      tenure_->more_first == 0 && tenure_->last_fence - tenure_->next_fence < seam::fence_block / 2;
   if (running_low && home_.engine().about().reserves_fences &&
       !tenure_->want_fences.exchange(true)) {
     home_.keeper().renew_soon(*tenure_);
@@ -169,11 +172,12 @@ release_result line::give_back(tenure& giving) noexcept {
   // Stop renewing first: a renewal must never outlive the release.
   if (!home_.keeper().end(giving)) return release_result::lost;
   try {
-    const time_point give_up = home_.clock().now() + home_.settings().timeout;
-    const auto answer = home_.engine().release(giving.grant, give_up);
+    const auto answer = home_.engine().release(giving.grant, home_.give_up());
     return answer == seam::release_answer::released ? release_result::released
                                                     : release_result::lost;
-  } catch (const error&) {
+  } catch (const error& why) {
+    home_.settings().say(log_level::warning, "release of '", name_->view(),
+                         "' goes on in the background: ", why.what());
     home_.keeper().release_later(giving.grant, giving.deadline());
     return release_result::unknown;
   }
@@ -233,8 +237,8 @@ void line::renewed(tenure& tenure, const seam::renewal& renewal) noexcept {
 }
 
 void line::expire(const section& section) noexcept {
-  home_.keeper().lose(*section.tenure_, section.tenure_->fixed ? loss_reason::lease_ended
-                                                               : loss_reason::expired);
+  home_.keeper().lose(*section.tenure_,
+                      section.tenure_->fixed ? loss_reason::lease_ended : loss_reason::expired);
 }
 
 bool line::wanted(const owner_id& owner) {

@@ -100,10 +100,10 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
   std::mutex mutex_;
   phase phase_ = phase::idle;
   waiter_queue queue_;
-  waiter* head_ = nullptr;           // claiming: for whom
-  section* section_ = nullptr;       // held: by whom
-  std::shared_ptr<tenure> tenure_;   // claiming, held, giving back
-  bool on_server_ = false;           // claiming: the server may know the claim
+  waiter* head_ = nullptr;             // claiming: for whom
+  section* section_ = nullptr;         // held: by whom
+  std::shared_ptr<tenure> tenure_;     // claiming, held, giving back
+  bool on_server_ = false;             // claiming: the server may know the claim
   std::optional<seam::grant> pushed_;  // claiming: came while the head was busy
   bool look_now_ = false;
   acquire_cause next_cause_ = acquire_cause::asked;

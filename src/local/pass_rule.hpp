@@ -9,9 +9,9 @@
 namespace crosslock::inner {
 
 struct pass_question {
-  bool same_lease = false;   ///< the next thread wants the same, renewed lease
-  bool fence_left = false;   ///< the block has a higher fence to give
-  duration lease_left{};     ///< until the deadline of the grant
+  bool same_lease = false;  ///< the next thread wants the same, renewed lease
+  bool fence_left = false;  ///< the block has a higher fence to give
+  duration lease_left{};    ///< until the deadline of the grant
   duration lease{};
   bool wanted = false;       ///< others wait on the server
   std::uint32_t passes = 0;  ///< since they are known to wait

@@ -40,8 +40,8 @@ class acquirer {
 
   void report_release(release_result result) const noexcept {
     if (core_->inherited_by_fork() || !core_->observer()) return;
-    core_->observer()->released({.name = name_->view(), .owner = {}, .fence = {},
-                                 .result = result, .held = {}});
+    core_->observer()->released(
+        {.name = name_->view(), .owner = {}, .fence = {}, .result = result, .held = {}});
   }
 
   inner::core& core() const noexcept { return *core_; }

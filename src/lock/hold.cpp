@@ -17,9 +17,7 @@ const lock_name& hold::name() const {
   return section_->name();
 }
 
-fence hold::fence() const noexcept {
-  return section_ ? section_->fence() : crosslock::fence{};
-}
+fence hold::fence() const noexcept { return section_ ? section_->fence() : crosslock::fence{}; }
 
 owner_id hold::owner() const noexcept { return section_ ? section_->owner() : owner_id{}; }
 

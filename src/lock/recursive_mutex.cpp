@@ -31,8 +31,8 @@ struct recursive_mutex::state {
   /// The record of this thread when it holds the lock as far as anybody knows: no mutex.
   record* own_current() const noexcept {
     record* const found = current.load(std::memory_order_acquire);
-    const bool mine = found && found->thread.load(std::memory_order_relaxed) ==
-                                   inner::this_thread_token();
+    const bool mine =
+        found && found->thread.load(std::memory_order_relaxed) == inner::this_thread_token();
     return mine ? found : nullptr;
   }
 

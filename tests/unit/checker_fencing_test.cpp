@@ -4,7 +4,11 @@ namespace crosslock::checker {
 namespace {
 
 TEST(fencing, rising_tokens_are_accepted) {
-  expect_kept(story{}.holds(1, 0, 1, 5).releases(1, 2, 3, 5).holds(2, 4, 5, 6).releases(2, 6, 7, 6)
+  expect_kept(story{}
+                  .holds(1, 0, 1, 5)
+                  .releases(1, 2, 3, 5)
+                  .holds(2, 4, 5, 6)
+                  .releases(2, 6, 7, 6)
                   .holds(1, 8, 9, 1000));
 }
 
@@ -45,11 +49,17 @@ TEST(fencing, an_answer_at_the_moment_of_the_next_call_leaves_the_order_open) {
 }
 
 TEST(fencing, readers_need_no_order_among_themselves_but_with_writers) {
-  expect_kept(story{}.shared().holds(1, 0, 1, 5).holds(2, 2, 3, 4).releases(1, 4, 5, 5)
-                  .releases(2, 4, 5, 4).exclusive().holds(3, 6, 7, 6));
-  expect_broken(story{}.shared().holds(1, 0, 1, 5).releases(1, 2, 3, 5).exclusive()
-                    .holds(3, 4, 5, 4),
-                {invariant::fencing});
+  expect_kept(story{}
+                  .shared()
+                  .holds(1, 0, 1, 5)
+                  .holds(2, 2, 3, 4)
+                  .releases(1, 4, 5, 5)
+                  .releases(2, 4, 5, 4)
+                  .exclusive()
+                  .holds(3, 6, 7, 6));
+  expect_broken(
+      story{}.shared().holds(1, 0, 1, 5).releases(1, 2, 3, 5).exclusive().holds(3, 4, 5, 4),
+      {invariant::fencing});
   expect_broken(story{}.holds(1, 0, 1, 5).releases(1, 2, 3, 5).shared().holds(3, 4, 5, 4),
                 {invariant::fencing});
 }
@@ -61,7 +71,10 @@ TEST(fencing, permits_are_ordered_only_if_they_do_not_fit_together) {
 }
 
 TEST(fencing, no_loss_of_state_excuses_a_smaller_token) {
-  expect_broken(story{}.holds(1, 0, 1, 5, 100).nemesis(2, fault::state_loss).holds(2, 4, 5, 4)
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5, 100)
+                    .nemesis(2, fault::state_loss)
+                    .holds(2, 4, 5, 4)
                     .releases(1, 6, 7, 5, phase::fail),
                 {invariant::fencing});
 }
@@ -123,7 +136,8 @@ TEST(resource, writes_that_overlap_may_have_happened_in_either_order) {
 
 TEST(resource, a_writer_that_died_before_its_answer_explains_a_refusal) {
   story told;
-  told.put(story::blank(2, 1, phase::inv, action::write, 6)).nemesis(2, fault::kill, 2)
+  told.put(story::blank(2, 1, phase::inv, action::write, 6))
+      .nemesis(2, fault::kill, 2)
       .writes(1, 3, 5, phase::fence_rej);
   expect_kept(told);
 }

@@ -59,10 +59,15 @@ TEST(history, quotes_controls_and_any_bytes_survive_json) {
   for (int c = 0; c < 256; ++c) {
     all_bytes += static_cast<char>(c);
   }
-  const std::vector<std::string> texts{
-      "say \"hi\" \\ back",   std::string("nul\0in", 6), "line\nend\ttab",
-      "gr\xc3\xbc\xc3\x9f",   "\xf0\x9f\x94\x92",        "\xff\xfe cut \xe2\x82",
-      "\xed\xa0\x80",         "\xc0\xaf",                all_bytes};
+  const std::vector<std::string> texts{"say \"hi\" \\ back",
+                                       std::string("nul\0in", 6),
+                                       "line\nend\ttab",
+                                       "gr\xc3\xbc\xc3\x9f",
+                                       "\xf0\x9f\x94\x92",
+                                       "\xff\xfe cut \xe2\x82",
+                                       "\xed\xa0\x80",
+                                       "\xc0\xaf",
+                                       all_bytes};
   for (const std::string& text : texts) {
     const std::string json = to_json(with_text(text));
     EXPECT_EQ(json.find('\n'), std::string::npos);
@@ -77,10 +82,18 @@ TEST(history, escapes_of_other_writers_are_understood) {
 }
 
 TEST(history, bad_lines_are_refused) {
-  const std::vector<std::string> lines{
-      "",          "{",           "{\"t\":}",           "{\"t\":1",
-      "{\"t\":1}x", "{\"q\":1}",  "{\"ph\":\"maybe\"}", "{\"t\":99999999999999999999}",
-      "{\"err\":\"", "{\"err\":\"\\q\"}", "{\"err\":\"\\ud800x\"}", "{\"err\":\"\\u00g0\"}"};
+  const std::vector<std::string> lines{"",
+                                       "{",
+                                       "{\"t\":}",
+                                       "{\"t\":1",
+                                       "{\"t\":1}x",
+                                       "{\"q\":1}",
+                                       "{\"ph\":\"maybe\"}",
+                                       "{\"t\":99999999999999999999}",
+                                       "{\"err\":\"",
+                                       "{\"err\":\"\\q\"}",
+                                       "{\"err\":\"\\ud800x\"}",
+                                       "{\"err\":\"\\u00g0\"}"};
   for (const std::string& line : lines) {
     EXPECT_THROW(from_json(line), std::runtime_error) << line;
   }
@@ -110,7 +123,8 @@ TEST(history, merge_orders_by_time_and_keeps_the_order_of_equals) {
     e.err = std::move(err);
     return e;
   };
-  const history all = merge({{make(1, "a"), make(5, "b"), make(5, "c")}, {make(5, "d"), make(2, "e")}});
+  const history all =
+      merge({{make(1, "a"), make(5, "b"), make(5, "c")}, {make(5, "d"), make(2, "e")}});
   std::string order;
   for (const event& e : all) {
     order += e.err;
@@ -121,7 +135,9 @@ TEST(history, merge_orders_by_time_and_keeps_the_order_of_equals) {
 TEST(recorder, tells_the_story_of_a_claim) {
   recorder book;
   auto claim = book.asks(at_ms(1), {.proc = 4, .lock = "stock"});
-  claim.granted(at_ms(2), {.token = fence{7}, .deadline = at_ms(9), .sent = at_ms(1),
+  claim.granted(at_ms(2), {.token = fence{7},
+                           .deadline = at_ms(9),
+                           .sent = at_ms(1),
                            .lease = std::chrono::milliseconds{10}});
   claim.lost(at_ms(8), "expired");
   const history events = book.events();
@@ -136,8 +152,8 @@ TEST(recorder, tells_the_story_of_a_claim) {
 }
 
 TEST(recorder, writes_every_event_through_to_its_file) {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("recorder." + std::to_string(::getpid()) + ".jsonl");
+  const std::filesystem::path path = std::filesystem::temp_directory_path() /
+                                     ("recorder." + std::to_string(::getpid()) + ".jsonl");
   std::filesystem::remove(path);
   {
     recorder book{path};

@@ -39,8 +39,8 @@ TEST(loss, told_after_an_ordinary_release_is_refused) {
 
 TEST(loss, a_release_that_is_refused_may_come_with_a_notice) {
   expect_kept(story{}.holds(1, 0, 1, 5, 50).releases(1, 10, 20, 5, phase::fail).lost(1, 20, 5));
-  expect_kept(story{}.holds(1, 0, 1, 5, 50).releases(1, 10, 20, 5, phase::fail)
-                  .nemesis(90, fault::other));
+  expect_kept(
+      story{}.holds(1, 0, 1, 5, 50).releases(1, 10, 20, 5, phase::fail).nemesis(90, fault::other));
 }
 
 TEST(loss, told_of_what_was_never_granted_is_refused) {
@@ -56,53 +56,68 @@ TEST(loss, a_renewal_moves_the_time_of_the_notice) {
 
 TEST(loss, a_dead_process_needs_no_notice) {
   expect_kept(story{}.holds(1, 0, 1, 5, 50).nemesis(20, fault::kill, 1).nemesis(90, fault::other));
-  expect_broken(story{}.holds(1, 0, 1, 5, 50).nemesis(20, fault::kill, 2)
-                    .nemesis(90, fault::other),
+  expect_broken(story{}.holds(1, 0, 1, 5, 50).nemesis(20, fault::kill, 2).nemesis(90, fault::other),
                 {invariant::loss});
 }
 
 TEST(loss, a_thawed_process_is_told_within_fifty_milliseconds) {
   const auto told = [](std::int64_t t) {
-    return story{}.holds(1, 0, 1, 5, 50).nemesis(20, fault::pause, 1)
-        .nemesis(200, fault::thaw, 1).lost(1, t, 5);
+    return story{}
+        .holds(1, 0, 1, 5, 50)
+        .nemesis(20, fault::pause, 1)
+        .nemesis(200, fault::thaw, 1)
+        .lost(1, t, 5);
   };
   expect_kept(told(250));
   expect_broken(told(251), {invariant::loss});
 }
 
 TEST(loss, the_thaw_of_another_process_excuses_nothing) {
-  expect_broken(story{}.holds(1, 0, 1, 5, 50).nemesis(20, fault::pause, 2)
-                    .nemesis(200, fault::thaw, 2).lost(1, 210, 5),
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5, 50)
+                    .nemesis(20, fault::pause, 2)
+                    .nemesis(200, fault::thaw, 2)
+                    .lost(1, 210, 5),
                 {invariant::loss});
 }
 
 TEST(loss, a_process_that_stays_frozen_is_not_awaited) {
-  expect_kept(story{}.holds(1, 0, 1, 5, 50).nemesis(20, fault::pause, 1)
-                  .nemesis(900, fault::other));
+  expect_kept(
+      story{}.holds(1, 0, 1, 5, 50).nemesis(20, fault::pause, 1).nemesis(900, fault::other));
 }
 
 TEST(loss, no_renewal_succeeds_after_the_notice) {
   expect_broken(story{}.holds(1, 0, 1, 5, 50).lost(1, 40, 5).renews(1, 41, 42, 5, 90),
                 {invariant::loss});
-  expect_kept(story{}.holds(1, 0, 1, 5, 50).lost(1, 40, 5)
-                  .renews(1, 41, 42, 5, 0, phase::fail));
+  expect_kept(story{}.holds(1, 0, 1, 5, 50).lost(1, 40, 5).renews(1, 41, 42, 5, 0, phase::fail));
 }
 
 TEST(loss, no_renewal_succeeds_after_the_deadline) {
-  expect_broken(story{}.holds(1, 0, 1, 5, 50).nemesis(10, fault::pause, 1)
-                    .nemesis(60, fault::thaw, 1).renews(1, 61, 62, 5, 120).releases(1, 70, 71, 5),
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5, 50)
+                    .nemesis(10, fault::pause, 1)
+                    .nemesis(60, fault::thaw, 1)
+                    .renews(1, 61, 62, 5, 120)
+                    .releases(1, 70, 71, 5),
                 {invariant::loss});
 }
 
 TEST(loss, a_hold_that_comes_back_beside_its_successor_overlaps_it) {
-  expect_broken(story{}.holds(1, 0, 1, 5, 50).nemesis(10, fault::pause, 1).holds(2, 52, 53, 6)
-                    .nemesis(60, fault::thaw, 1).renews(1, 61, 62, 5, 120)
-                    .releases(1, 70, 71, 5, phase::fail).releases(2, 80, 81, 6),
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5, 50)
+                    .nemesis(10, fault::pause, 1)
+                    .holds(2, 52, 53, 6)
+                    .nemesis(60, fault::thaw, 1)
+                    .renews(1, 61, 62, 5, 120)
+                    .releases(1, 70, 71, 5, phase::fail)
+                    .releases(2, 80, 81, 6),
                 {invariant::loss, invariant::exclusion});
 }
 
 TEST(loss, neither_re_entry_nor_release_bring_a_lost_hold_back) {
-  expect_broken(story{}.holds(1, 0, 1, 5, 50).lost(1, 40, 5)
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5, 50)
+                    .lost(1, 40, 5)
                     .put(story::blank(1, 45, phase::ok, action::reenter, 5)),
                 {invariant::loss});
   expect_broken(story{}.holds(1, 0, 1, 5, 50).lost(1, 40, 5).releases(1, 45, 46, 5),
@@ -132,16 +147,16 @@ TEST(deadline, counted_from_before_the_send_is_accepted) {
 }
 
 TEST(deadline, counted_from_the_answer_is_refused) {
-  expect_broken(
-      story{}.asks(1, 10, 5).put(with_terms(ok(20), 10, 50, 61)).releases(1, 30, 31, 5),
-      {invariant::deadline});
+  expect_broken(story{}.asks(1, 10, 5).put(with_terms(ok(20), 10, 50, 61)).releases(1, 30, 31, 5),
+                {invariant::deadline});
   expect_broken(story{}.asks(1, 10, 5).put(with_terms(ok(20), 0, 50, 71)).releases(1, 30, 31, 5),
                 {invariant::deadline});
 }
 
 TEST(deadline, of_a_renewal_beyond_its_lease_is_refused) {
   const auto told = [](std::int64_t deadline) {
-    return story{}.holds(1, 0, 1, 5, 50)
+    return story{}
+        .holds(1, 0, 1, 5, 50)
         .put(story::blank(1, 20, phase::inv, action::renew, 5))
         .put(with_terms(story::blank(1, 30, phase::ok, action::renew, 5), 20, 50, deadline))
         .releases(1, 35, 36, 5);
@@ -164,8 +179,12 @@ TEST(deadline, that_has_come_when_the_lock_is_granted_is_refused) {
 }
 
 TEST(deadline, that_passed_while_the_process_was_frozen_on_its_way_back_is_accepted) {
-  expect_kept(story{}.asks(1, 0, 5).nemesis(10, fault::pause, 1).nemesis(80, fault::thaw, 1)
-                  .granted(1, 81, 5, 50).lost(1, 82, 5));
+  expect_kept(story{}
+                  .asks(1, 0, 5)
+                  .nemesis(10, fault::pause, 1)
+                  .nemesis(80, fault::thaw, 1)
+                  .granted(1, 81, 5, 50)
+                  .lost(1, 82, 5));
 }
 
 }  // namespace

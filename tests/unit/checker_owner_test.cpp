@@ -10,21 +10,30 @@ event thief(int proc, std::int64_t t, phase ph, action f, std::int64_t token) {
 }
 
 TEST(owner, refused_attempts_with_stolen_papers_are_accepted) {
-  expect_kept(story{}.holds(1, 0, 1, 5).put(thief(2, 2, phase::inv, action::rel, 5))
+  expect_kept(story{}
+                  .holds(1, 0, 1, 5)
+                  .put(thief(2, 2, phase::inv, action::rel, 5))
                   .put(thief(2, 3, phase::fail, action::rel, 5))
                   .put(thief(2, 4, phase::inv, action::renew, 5))
-                  .put(thief(2, 5, phase::fail, action::renew, 5)).releases(1, 8, 9, 5));
+                  .put(thief(2, 5, phase::fail, action::renew, 5))
+                  .releases(1, 8, 9, 5));
 }
 
 TEST(owner, a_release_by_another_is_refused) {
-  expect_broken(story{}.holds(1, 0, 1, 5).put(thief(2, 2, phase::inv, action::rel, 5))
-                    .put(thief(2, 3, phase::ok, action::rel, 5)).releases(1, 8, 9, 5),
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5)
+                    .put(thief(2, 2, phase::inv, action::rel, 5))
+                    .put(thief(2, 3, phase::ok, action::rel, 5))
+                    .releases(1, 8, 9, 5),
                 {invariant::owner});
 }
 
 TEST(owner, a_renewal_by_another_is_refused) {
-  expect_broken(story{}.holds(1, 0, 1, 5).put(thief(2, 2, phase::inv, action::renew, 5))
-                    .put(thief(2, 3, phase::ok, action::renew, 5)).releases(1, 8, 9, 5),
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5)
+                    .put(thief(2, 2, phase::inv, action::renew, 5))
+                    .put(thief(2, 3, phase::ok, action::renew, 5))
+                    .releases(1, 8, 9, 5),
                 {invariant::owner});
 }
 
@@ -45,57 +54,91 @@ TEST(owner, a_release_after_an_acquire_of_unknown_outcome_is_explained) {
 }
 
 TEST(owner, a_late_release_that_is_refused_is_accepted) {
-  expect_kept(story{}.holds(1, 0, 1, 5, 10).lost(1, 10, 5).holds(2, 11, 12, 6)
-                  .releases(1, 13, 14, 5, phase::fail).releases(2, 20, 21, 6));
+  expect_kept(story{}
+                  .holds(1, 0, 1, 5, 10)
+                  .lost(1, 10, 5)
+                  .holds(2, 11, 12, 6)
+                  .releases(1, 13, 14, 5, phase::fail)
+                  .releases(2, 20, 21, 6));
 }
 
 TEST(owner, a_late_release_that_is_taken_for_good_is_refused) {
-  expect_broken(story{}.holds(1, 0, 1, 5, 10).lost(1, 10, 5).holds(2, 11, 12, 6)
-                    .releases(1, 13, 14, 5).releases(2, 20, 21, 6),
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5, 10)
+                    .lost(1, 10, 5)
+                    .holds(2, 11, 12, 6)
+                    .releases(1, 13, 14, 5)
+                    .releases(2, 20, 21, 6),
                 {invariant::owner, invariant::loss});
-  expect_broken(story{}.holds(1, 0, 1, 5, 10).nemesis(5, fault::pause, 1).holds(2, 11, 12, 6)
-                    .nemesis(13, fault::thaw, 1).releases(1, 13, 14, 5).releases(2, 20, 21, 6),
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5, 10)
+                    .nemesis(5, fault::pause, 1)
+                    .holds(2, 11, 12, 6)
+                    .nemesis(13, fault::thaw, 1)
+                    .releases(1, 13, 14, 5)
+                    .releases(2, 20, 21, 6),
                 {invariant::owner});
 }
 
 TEST(owner, no_loss_of_state_excuses_a_late_release) {
-  expect_broken(story{}.holds(1, 0, 1, 5, 90).nemesis(5, fault::state_loss).holds(2, 11, 12, 6)
-                    .releases(1, 13, 14, 5).releases(2, 20, 21, 6),
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5, 90)
+                    .nemesis(5, fault::state_loss)
+                    .holds(2, 11, 12, 6)
+                    .releases(1, 13, 14, 5)
+                    .releases(2, 20, 21, 6),
                 {invariant::owner});
 }
 
 TEST(owner, a_release_that_is_in_flight_while_the_next_one_gets_in_is_ordinary) {
-  expect_kept(story{}.holds(1, 0, 1, 5, 90).holds(2, 2, 6, 6).releases(1, 5, 8, 5)
-                  .releases(2, 20, 21, 6));
+  expect_kept(
+      story{}.holds(1, 0, 1, 5, 90).holds(2, 2, 6, 6).releases(1, 5, 8, 5).releases(2, 20, 21, 6));
 }
 
 TEST(owner, a_late_release_that_frees_the_successor_is_refused) {
   story told;
-  told.holds(1, 0, 1, 5, 10).lost(1, 9, 5).holds(2, 11, 12, 6, 100)
-      .releases(1, 13, 14, 5, phase::fail).holds(3, 14, 15, 7, 100)
-      .releases(2, 40, 41, 6, phase::fail).releases(3, 50, 51, 7);
+  told.holds(1, 0, 1, 5, 10)
+      .lost(1, 9, 5)
+      .holds(2, 11, 12, 6, 100)
+      .releases(1, 13, 14, 5, phase::fail)
+      .holds(3, 14, 15, 7, 100)
+      .releases(2, 40, 41, 6, phase::fail)
+      .releases(3, 50, 51, 7);
   expect_broken(told, {invariant::exclusion, invariant::owner});
 }
 
 TEST(owner, a_release_delayed_beyond_the_lease_that_frees_the_successor_is_refused) {
   story told;
-  told.holds(1, 0, 1, 5, 10).releases(1, 8, 30, 5, phase::info).holds(2, 11, 12, 6, 100)
-      .holds(3, 14, 20, 7, 100).releases(2, 40, 41, 6, phase::fail).releases(3, 50, 51, 7);
+  told.holds(1, 0, 1, 5, 10)
+      .releases(1, 8, 30, 5, phase::info)
+      .holds(2, 11, 12, 6, 100)
+      .holds(3, 14, 20, 7, 100)
+      .releases(2, 40, 41, 6, phase::fail)
+      .releases(3, 50, 51, 7);
   expect_broken(told, {invariant::exclusion, invariant::owner});
 }
 
 TEST(owner, an_overlap_with_no_late_release_about_is_not_blamed_on_one) {
-  expect_broken(story{}.holds(1, 0, 1, 5, 90).releases(1, 5, 6, 5).holds(2, 7, 8, 6)
-                    .holds(3, 9, 10, 7),
-                {invariant::exclusion});
+  expect_broken(
+      story{}.holds(1, 0, 1, 5, 90).releases(1, 5, 6, 5).holds(2, 7, 8, 6).holds(3, 9, 10, 7),
+      {invariant::exclusion});
 }
 
 TEST(owner, a_successor_that_loses_its_lock_to_a_late_release_is_noticed) {
-  expect_broken(story{}.holds(1, 0, 1, 5, 10).lost(1, 10, 5).holds(2, 11, 12, 6, 100)
-                    .releases(1, 13, 14, 5, phase::fail).lost(2, 30, 6),
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5, 10)
+                    .lost(1, 10, 5)
+                    .holds(2, 11, 12, 6, 100)
+                    .releases(1, 13, 14, 5, phase::fail)
+                    .lost(2, 30, 6),
                 {invariant::owner});
-  expect_kept(story{}.holds(1, 0, 1, 5, 10).lost(1, 10, 5).holds(2, 11, 12, 6, 100)
-                  .releases(1, 13, 14, 5, phase::fail).nemesis(20, fault::other).lost(2, 30, 6));
+  expect_kept(story{}
+                  .holds(1, 0, 1, 5, 10)
+                  .lost(1, 10, 5)
+                  .holds(2, 11, 12, 6, 100)
+                  .releases(1, 13, 14, 5, phase::fail)
+                  .nemesis(20, fault::other)
+                  .lost(2, 30, 6));
 }
 
 TEST(owner, two_accepted_releases_of_one_grant_are_refused) {
@@ -110,19 +153,22 @@ TEST(owner, a_refused_release_of_a_live_hold_is_refused_where_that_is_asked_for)
 }
 
 TEST(orphan, a_retry_under_the_same_id_is_accepted) {
-  expect_kept(story{}.asks(1, 0, 5).answered(1, 2, phase::info, 5).holds(1, 3, 4, 5)
-                  .releases(1, 8, 9, 5));
+  expect_kept(
+      story{}.asks(1, 0, 5).answered(1, 2, phase::info, 5).holds(1, 3, 4, 5).releases(1, 8, 9, 5));
 }
 
 TEST(orphan, a_retry_under_a_new_id_is_refused) {
-  expect_broken(story{}.asks(1, 0, 5).answered(1, 2, phase::info, 5).holds(1, 3, 4, 6)
-                    .releases(1, 8, 9, 6),
-                {invariant::orphan});
+  expect_broken(
+      story{}.asks(1, 0, 5).answered(1, 2, phase::info, 5).holds(1, 3, 4, 6).releases(1, 8, 9, 6),
+      {invariant::orphan});
 }
 
 TEST(orphan, a_withdrawn_claim_leaves_the_way_free_for_a_new_one) {
-  expect_kept(story{}.asks(1, 0, 5).answered(1, 2, phase::info, 5)
-                  .put(story::blank(7, 2, phase::inv, action::withdraw, 5)).holds(1, 3, 4, 6));
+  expect_kept(story{}
+                  .asks(1, 0, 5)
+                  .answered(1, 2, phase::info, 5)
+                  .put(story::blank(7, 2, phase::inv, action::withdraw, 5))
+                  .holds(1, 3, 4, 6));
 }
 
 TEST(orphan, another_logical_process_may_ask_under_its_own_id) {

@@ -16,8 +16,7 @@ using namespace std::chrono_literals;
 
 /// Every test has a server of its own.
 std::string own_server() {
-  return std::string{"memory:"} +
-         testing::UnitTest::GetInstance()->current_test_info()->name();
+  return std::string{"memory:"} + testing::UnitTest::GetInstance()->current_test_info()->name();
 }
 
 template <class Call>

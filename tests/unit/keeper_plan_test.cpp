@@ -90,9 +90,9 @@ TEST(timer_heap, random_pushes_moves_and_removals_keep_the_first_moment_first) {
     }
     ASSERT_EQ(tested.size(), expected.size());
     if (expected.empty()) continue;
-    const auto least = std::min_element(
-        expected.begin(), expected.end(),
-        [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto least =
+        std::min_element(expected.begin(), expected.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
     ASSERT_EQ(tested.first_moment(), least->second);
     ASSERT_EQ(expected.at(tested.first()->id), tested.first_moment());
   }

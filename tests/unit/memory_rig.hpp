@@ -49,14 +49,14 @@ class rig {
 
   template <class Reply>
   Reply send(client_id from, const request& message) {
-    auto outcome = server_under_test.apply(from, message, now);
-    pushes = std::move(outcome.pushes);
-    if (const auto* no = std::get_if<refusal>(&outcome.answer)) {
+    auto result = server_under_test.apply(from, message, now);
+    pushes = std::move(result.pushes);
+    if (const auto* no = std::get_if<refusal>(&result.answer)) {
       refused = no->code;
       return Reply{};
     }
     refused = {};
-    return std::get<Reply>(outcome.answer);
+    return std::get<Reply>(result.answer);
   }
 
   ask_reply ask(const seam::claim& claim, client_id from) {

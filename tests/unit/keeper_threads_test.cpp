@@ -1,0 +1,123 @@
+// The keeper's helpers that have threads of their own: errands and the loss crew.
+#include "keeper/errands.hpp"
+#include "keeper/loss_crew.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <stop_token>
+#include <vector>
+
+namespace crosslock::inner {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(errands, run_in_the_order_of_their_moments) {
+  std::vector<int> order;
+  std::promise<void> done;
+  {
+    errands tested{seam::real_clock()};
+    const time_point now = boot_clock::now();
+    tested.at(now + 30ms, [&] {
+      order.push_back(3);
+      done.set_value();
+    });
+    tested.at(now + 10ms, [&] { order.push_back(2); });
+    tested.post([&] { order.push_back(1); });
+    done.get_future().wait();
+  }
+  EXPECT_EQ(order, (std::vector{1, 2, 3}));
+}
+
+TEST(errands, what_is_due_runs_at_close_and_what_is_not_is_dropped) {
+  bool due_ran = false;
+  const auto kept = std::make_shared<int>(0);
+  {
+    errands tested{seam::real_clock()};
+    tested.at(boot_clock::now() + 1h, [kept, &due_ran] { due_ran = false; });
+    tested.post([&] { due_ran = true; });
+    tested.close();
+    tested.post([&] { due_ran = false; });
+    EXPECT_EQ(kept.use_count(), 1);
+  }
+  EXPECT_TRUE(due_ran);
+}
+
+TEST(errands, a_cancelled_one_is_never_run_and_owns_nothing_any_more) {
+  errands tested{seam::real_clock()};
+  const auto kept = std::make_shared<int>(0);
+  const auto ticket = tested.at(boot_clock::now() + 1h, [kept] {});
+  tested.cancel(ticket);
+  tested.cancel(ticket);
+  tested.cancel({});
+  EXPECT_EQ(kept.use_count(), 1);
+}
+
+TEST(errands, one_may_post_the_next) {
+  std::promise<int> last;
+  errands tested{seam::real_clock()};
+  std::function<void(int)> step = [&](int left) {
+    if (left == 0) return last.set_value(7);
+    tested.post([&, left] { step(left - 1); });
+  };
+  tested.post([&] { step(100); });
+  EXPECT_EQ(last.get_future().get(), 7);
+}
+
+/// The part of the keeper's clock thread that looks after the crew.
+void look_after(loss_crew& crew, std::future<void>& until) {
+  while (until.wait_for(1ms) != std::future_status::ready) crew.grow_if_stuck();
+}
+
+TEST(loss_crew, a_callback_that_does_not_return_delays_nobody_else) {
+  loss_crew crew{seam::real_clock()};
+  std::promise<void> let_go;
+  auto gate = let_go.get_future().share();
+  std::vector<std::stop_source> sources(20);
+  std::vector<std::unique_ptr<std::stop_callback<std::function<void()>>>> callbacks;
+  std::promise<void> told;
+  std::atomic<int> stuck{0};
+  const auto on_stop = [&](std::function<void()> call) {
+    callbacks.push_back(std::make_unique<std::stop_callback<std::function<void()>>>(
+        sources[callbacks.size()].get_token(), std::move(call)));
+  };
+  for (int i = 0; i < 19; ++i) {
+    on_stop([&, gate] {
+      ++stuck;
+      gate.wait();
+    });
+  }
+  on_stop([&] { told.set_value(); });
+  for (auto& source : sources) crew.tell(source);
+  auto heard = told.get_future();
+  look_after(crew, heard);
+  EXPECT_EQ(stuck.load(), 19);
+  let_go.set_value();
+  crew.close();
+}
+
+TEST(loss_crew, many_losses_without_callbacks_need_few_threads) {
+  loss_crew crew{seam::real_clock()};
+  std::vector<std::stop_source> sources(10'000);
+  for (auto& source : sources) crew.tell(source);
+  while (crew.grow_if_stuck() != time_point::max()) {
+  }
+  crew.close();
+  for (const auto& source : sources) EXPECT_TRUE(source.stop_requested());
+}
+
+TEST(loss_crew, a_callback_may_close_it) {
+  auto crew = std::make_unique<loss_crew>(seam::real_clock());
+  std::stop_source source;
+  std::promise<void> closed;
+  std::stop_callback on_stop{source.get_token(), [&] {
+                               crew.reset();
+                               closed.set_value();
+                             }};
+  crew->tell(source);
+  closed.get_future().wait();
+}
+
+}  // namespace
+}  // namespace crosslock::inner
