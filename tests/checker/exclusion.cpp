@@ -96,8 +96,9 @@ class sweep {
     }
     const std::int32_t wanted = line_.grants[p.grant].about.permits;
     if (other != none && used_ + wanted > room) {
-      clash(other, p, until, "are part of " + std::to_string(used_ + wanted) +
-                                 " permits held at the same time, of " + std::to_string(room));
+      clash(other, p, until,
+            "are part of " + std::to_string(used_ + wanted) +
+                " permits held at the same time, of " + std::to_string(room));
     }
   }
 
@@ -108,8 +109,8 @@ class sweep {
       verdict& out = to_.out();
       ++out.expected_overlaps;
       const instant over = std::min({until, p.until, line_.end()});
-      out.longest_expected_overlap =
-          std::max(out.longest_expected_overlap, duration{std::max<std::int64_t>(over.t - p.at.t, 0)});
+      const duration length{std::max<std::int64_t>(over.t - p.at.t, 0)};
+      out.longest_expected_overlap = std::max(out.longest_expected_overlap, length);
       return;
     }
     found_.push_back({other, p.grant});
@@ -122,8 +123,8 @@ class sweep {
   report& to_;
   std::vector<overlap>& found_;
   std::set<std::pair<instant, std::size_t>> active_;  ///< until when, which grant
-  std::int32_t used_ = 0;        ///< permits
-  std::int32_t exclusives_ = 0;  ///< those in active_
+  std::int32_t used_ = 0;                             ///< permits
+  std::int32_t exclusives_ = 0;                       ///< those in active_
 };
 
 }  // namespace

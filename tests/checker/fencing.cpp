@@ -15,8 +15,12 @@ void conflict_max::raise(std::optional<entry>& to, const entry& with) {
 void conflict_max::enter(const event& claim, std::int64_t value, std::size_t id) {
   const entry e{value, id};
   switch (claim.mode) {
-    case claim_mode::exclusive: raise(exclusive_, e); break;
-    case claim_mode::shared: raise(shared_, e); break;
+    case claim_mode::exclusive:
+      raise(exclusive_, e);
+      break;
+    case claim_mode::shared:
+      raise(shared_, e);
+      break;
     case claim_mode::permit: {
       const auto [at, added] = permits_.try_emplace(claim.permits, e);
       if (!added && at->second.value < value) {
@@ -34,7 +38,8 @@ std::optional<conflict_max::entry> conflict_max::against(const event& claim) con
   }
   const bool any_permit = claim.mode == claim_mode::exclusive;
   if (any_permit || claim.mode == claim_mode::permit) {
-    const auto from = any_permit ? permits_.begin() : permits_.upper_bound(claim.of - claim.permits);
+    const auto from =
+        any_permit ? permits_.begin() : permits_.upper_bound(claim.of - claim.permits);
     for (auto at = from; at != permits_.end(); ++at) {
       raise(best, at->second);
     }
@@ -90,11 +95,12 @@ void check_unique(const timeline& line, const std::vector<std::size_t>& grants, 
     }
     const auto [at, fresh] = seen.try_emplace(g.token(), i);
     const grant& other = line.grants[at->second];
-    const bool shareable = g.about.mode != claim_mode::exclusive &&
-                           other.about.mode != claim_mode::exclusive;
+    const bool shareable =
+        g.about.mode != claim_mode::exclusive && other.about.mode != claim_mode::exclusive;
     if (!fresh && !shareable) {
-      to.add(invariant::fencing, describe(g.about) + " was given before to " + describe(other.about),
-             other.ok_event, g.ok_event);
+      to.add(invariant::fencing,
+             describe(g.about) + " was given before to " + describe(other.about), other.ok_event,
+             g.ok_event);
     }
   }
 }

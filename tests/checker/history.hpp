@@ -44,8 +44,19 @@ enum class action {
 
 /// Those in the second line can make two holders, whom only the fence keeps apart.
 enum class fault {
-  none, kill, pause, thaw, server_down, server_up, partition, heal, other,
-  state_loss, rollback, clock_step, admin_delete,
+  none,
+  kill,
+  pause,
+  thaw,
+  server_down,
+  server_up,
+  partition,
+  heal,
+  other,
+  state_loss,
+  rollback,
+  clock_step,
+  admin_delete,
 };
 
 /// Times are nanoseconds. Zero stands for "not known" in token, deadline, sent and lease.
@@ -63,10 +74,10 @@ struct event {
   std::int32_t of = 1;       ///< ... of how many
   std::string req;           ///< one for each claim, kept over retries, release, renewal and loss
   std::int64_t token = 0;
-  std::int64_t deadline = 0;  ///< D: the holder believes until then; unknown: without end
-  std::int64_t sent = 0;      ///< when the request left that the deadline counts from
-  std::int64_t lease = 0;     ///< what the server gave, from `sent`
-  std::optional<std::int64_t> value{};  ///< what was written to the resource, or is there at the end
+  std::int64_t deadline = 0;            ///< D: the holder believes until then; unknown: without end
+  std::int64_t sent = 0;                ///< when the request left that the deadline counts from
+  std::int64_t lease = 0;               ///< what the server gave, from `sent`
+  std::optional<std::int64_t> value{};  ///< written to the resource, or there at the end
   fault kind = fault::none;
   std::string err;
 

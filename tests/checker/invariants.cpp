@@ -10,17 +10,28 @@ namespace crosslock::checker {
 
 std::string_view to_string(invariant which) noexcept {
   switch (which) {
-    case invariant::record: return "record";
-    case invariant::exclusion: return "I1 exclusion";
-    case invariant::fencing: return "I2 fencing";
-    case invariant::resource: return "I3 resource";
-    case invariant::wake_up: return "I4 wake-up";
-    case invariant::fifo: return "I5 fifo";
-    case invariant::owner: return "I6 owner";
-    case invariant::loss: return "I7 loss";
-    case invariant::orphan: return "I8 orphan";
-    case invariant::deadline: return "I10 deadline";
-    case invariant::counter: return "I12 counter";
+    case invariant::record:
+      return "record";
+    case invariant::exclusion:
+      return "I1 exclusion";
+    case invariant::fencing:
+      return "I2 fencing";
+    case invariant::resource:
+      return "I3 resource";
+    case invariant::wake_up:
+      return "I4 wake-up";
+    case invariant::fifo:
+      return "I5 fifo";
+    case invariant::owner:
+      return "I6 owner";
+    case invariant::loss:
+      return "I7 loss";
+    case invariant::orphan:
+      return "I8 orphan";
+    case invariant::deadline:
+      return "I10 deadline";
+    case invariant::counter:
+      return "I12 counter";
   }
   return "?";
 }
@@ -89,10 +100,9 @@ std::string verdict::to_string() const {
       text.append("    ").append(to_json(e)).append("\n");
     }
   }
-  text += std::to_string(violations.size()) + " violations, " +
-          std::to_string(expected_overlaps) + " expected overlaps (longest " +
-          seconds(longest_expected_overlap.count()) + "), " + std::to_string(grants) +
-          " grants, " + std::to_string(losses) + " losses, " +
+  text += std::to_string(violations.size()) + " violations, " + std::to_string(expected_overlaps) +
+          " expected overlaps (longest " + seconds(longest_expected_overlap.count()) + "), " +
+          std::to_string(grants) + " grants, " + std::to_string(losses) + " losses, " +
           std::to_string(stale_writes_refused) + " stale writes refused, longest wait while free " +
           seconds(longest_wait_while_free.count()) + "\n";
   return text;

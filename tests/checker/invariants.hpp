@@ -15,7 +15,7 @@
 // | I6 owner | only the owner releases or renews; a late release frees no successor |
 // | I7 loss | the end of a hold is told exactly once and in time, and is the end |
 // | I8 orphan | an acquire of unknown outcome is taken up with the same token, or is soon gone |
-// | I10 deadline | deadlines count from before the send, never go back, and lie ahead at the grant |
+// | I10 deadline | deadlines count from before the send, never go back, lie ahead at the grant |
 // | I12 counter | no increment made under the lock is missing at the end |
 //
 // A grant is *believed* from the answer until the first of: its deadline, the call of its own
@@ -38,7 +38,17 @@
 namespace crosslock::checker {
 
 enum class invariant {
-  record, exclusion, fencing, resource, wake_up, fifo, owner, loss, orphan, deadline, counter,
+  record,
+  exclusion,
+  fencing,
+  resource,
+  wake_up,
+  fifo,
+  owner,
+  loss,
+  orphan,
+  deadline,
+  counter,
 };
 
 /// "I1 exclusion" and so on.
@@ -46,7 +56,7 @@ std::string_view to_string(invariant which) noexcept;
 
 enum class fifo_scope {
   off,
-  server_claims,  ///< judges claims that have a `queued` event: passes within a process may overtake
+  server_claims,  ///< claims with a `queued` event: a pass within a process may overtake
   every_call,     ///< strict_fifo: nobody overtakes a claim in line
 };
 
@@ -77,10 +87,10 @@ struct check_options {
 
 struct violation {
   invariant which;
-  std::string what;              ///< one sentence
-  std::optional<event> first;    ///< the earlier of the grants (or calls) involved ...
-  std::optional<event> second;   ///< ... and the later one
-  history context;               ///< two seconds around it: the same lock, and all faults
+  std::string what;             ///< one sentence
+  std::optional<event> first;   ///< the earlier of the grants (or calls) involved ...
+  std::optional<event> second;  ///< ... and the later one
+  history context;              ///< two seconds around it: the same lock, and all faults
 };
 
 struct verdict {

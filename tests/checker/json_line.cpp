@@ -16,8 +16,12 @@ namespace {
 std::size_t utf8_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(at);
-  const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2
-                             : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xc2 ? 0
+                             : first < 0xe0 ? 2
+                             : first < 0xf0 ? 3
+                             : first < 0xf5 ? 4
+                                            : 0;
   if (length == 0 || at + length > text.size()) {
     return 0;
   }
@@ -207,35 +211,43 @@ class parser {
     return value;
   }
 
+  template <typename Int>
+  bool number_into(std::string_view wanted, std::string_view name, Int& to) {
+    if (name == wanted) to = number<Int>();
+    return name == wanted;
+  }
+
+  bool text_into(std::string_view wanted, std::string_view name, std::string& to) {
+    if (name == wanted) to = string();
+    return name == wanted;
+  }
+
   template <typename Enum, std::size_t N>
-  Enum word(const name_table<Enum, N>& table) {
+  bool word_into(std::string_view wanted, std::string_view name, Enum& to,
+                 const name_table<Enum, N>& table) {
+    if (name != wanted) return false;
     const std::string text = string();
     const auto value = value_of(table, text);
-    if (!value) {
-      fail("unknown word " + text);
-    }
-    return *value;
+    if (!value) fail("unknown word " + text);
+    to = *value;
+    return true;
   }
 
   void member(event& e, const std::string& name) {
-    if (name == "ph") e.ph = word(phase_names);
-    else if (name == "f") e.f = word(action_names);
-    else if (name == "mode") e.mode = word(mode_names);
-    else if (name == "kind") e.kind = word(fault_names);
-    else if (name == "lock") e.lock = string();
-    else if (name == "req") e.req = string();
-    else if (name == "err") e.err = string();
-    else if (name == "t") e.t = number<std::int64_t>();
-    else if (name == "proc") e.proc = number<std::int32_t>();
-    else if (name == "thr") e.thr = number<std::int32_t>();
-    else if (name == "k") e.permits = number<std::int32_t>();
-    else if (name == "n") e.of = number<std::int32_t>();
-    else if (name == "token") e.token = number<std::int64_t>();
-    else if (name == "D") e.deadline = number<std::int64_t>();
-    else if (name == "sent") e.sent = number<std::int64_t>();
-    else if (name == "lease") e.lease = number<std::int64_t>();
-    else if (name == "value") e.value = number<std::int64_t>();
-    else fail("unknown member " + name);
+    if (number_into("t", name, e.t) || number_into("proc", name, e.proc) ||
+        number_into("thr", name, e.thr) || number_into("k", name, e.permits) ||
+        number_into("n", name, e.of) || number_into("token", name, e.token) ||
+        number_into("D", name, e.deadline) || number_into("sent", name, e.sent) ||
+        number_into("lease", name, e.lease) || word_into("ph", name, e.ph, phase_names) ||
+        word_into("f", name, e.f, action_names) || word_into("mode", name, e.mode, mode_names) ||
+        word_into("kind", name, e.kind, fault_names) || text_into("lock", name, e.lock) ||
+        text_into("req", name, e.req) || text_into("err", name, e.err)) {
+      return;
+    }
+    if (name != "value") {
+      fail("unknown member " + name);
+    }
+    e.value = number<std::int64_t>();
   }
 
   std::string_view text_;

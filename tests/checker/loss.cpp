@@ -59,11 +59,10 @@ class loss_rules {
       latest = s.deadline + slack;
     }
     for (const fault_span& f : line_.faults) {
-      const bool frozen = f.kind == fault::pause &&
-                          (f.proc == g.about.proc || f.proc == event::nobody);
+      const bool frozen =
+          f.kind == fault::pause && (f.proc == g.about.proc || f.proc == event::nobody);
       if (frozen && f.from.t <= latest) {
-        latest = f.to == never ? never.t
-                               : std::max(latest, f.to.t + to_.how().thaw_slack.count());
+        latest = f.to == never ? never.t : std::max(latest, f.to.t + to_.how().thaw_slack.count());
       }
     }
     return latest;
@@ -129,7 +128,8 @@ void judge_deadlines(const timeline& line, const grant& g, report& to) {
     const event& e = line.events[s.by_event];
     const std::int64_t sent = e.sent != 0 ? e.sent : e.t;
     if (e.lease != 0 && e.deadline > sent + e.lease) {
-      add("has a deadline " + seconds(e.deadline - sent - e.lease) + " beyond its lease", s.by_event);
+      add("has a deadline " + seconds(e.deadline - sent - e.lease) + " beyond its lease",
+          s.by_event);
     }
     if (s.deadline != 0 && s.deadline < before) {
       add("has a deadline that went back by " + seconds(before - s.deadline), s.by_event);
@@ -146,8 +146,8 @@ void check_loss(const timeline& line, report& to) {
     rules.judge(g);
   }
   for (const std::size_t i : line.strange_losses) {
-    to.add(invariant::loss, "a loss was told of " + describe(line.events[i]) +
-                                ", which was never granted to it", i);
+    to.add(invariant::loss,
+           "a loss was told of " + describe(line.events[i]) + ", which was never granted to it", i);
   }
   for (const auto& [where, g] : line.reentries) {
     if (g == none || line.grants[g].losses.empty()) {

@@ -5,7 +5,6 @@
 
 #include <set>
 
-
 namespace crosslock::checker {
 namespace {
 

@@ -12,9 +12,9 @@ namespace {
 const grant* successor(const timeline& line, const grant& g, instant when) {
   const auto found = line.by_lock.find(g.lock());
   const auto& grants = found->second;
-  const auto later = std::upper_bound(
-      grants.begin(), grants.end(), g.ok,
-      [&](instant ok, std::size_t other) { return ok < line.grants[other].ok; });
+  const auto later =
+      std::upper_bound(grants.begin(), grants.end(), g.ok,
+                       [&](instant ok, std::size_t other) { return ok < line.grants[other].ok; });
   for (auto at = later; at != grants.end() && line.grants[*at].ok < when; ++at) {
     const grant& other = line.grants[*at];
     const bool g_was_over = g.end() <= other.ok || line.state_lost_between(g, other);

@@ -42,7 +42,7 @@ struct asker {
 
 /// What came with a grant or a renewal. What the test cannot know stays zero.
 struct terms {
-  crosslock::fence token{};   ///< grants only
+  crosslock::fence token{};  ///< grants only
   time_point deadline{};
   time_point sent{};
   duration lease{};

@@ -125,8 +125,8 @@ void check_resource(const timeline& line, report& to) {
     check_refused(writes, to);
   }
   if (to.how().need_stale_write && to.out().stale_writes_refused == 0) {
-    to.add(invariant::resource, "no stale write was refused in the whole run: the fault did not bite",
-           none);
+    to.add(invariant::resource,
+           "no stale write was refused in the whole run: the fault did not bite", none);
   }
 }
 

@@ -34,7 +34,9 @@ class builder {
     return {e.f, e.proc, e.req.empty() ? e.thr : 0, e.lock, e.req};
   }
 
-  void malformed(std::string what, std::size_t i) { out_.malformed.emplace_back(std::move(what), i); }
+  void malformed(std::string what, std::size_t i) {
+    out_.malformed.emplace_back(std::move(what), i);
+  }
 
   void take(std::size_t i) {
     const event& e = out_.events[i];
@@ -169,10 +171,17 @@ class builder {
       }
     };
     switch (e.kind) {
-      case fault::thaw: repair(fault::pause); break;
-      case fault::server_up: repair(fault::server_down); break;
-      case fault::heal: repair(fault::partition); break;
-      default: break;
+      case fault::thaw:
+        repair(fault::pause);
+        break;
+      case fault::server_up:
+        repair(fault::server_down);
+        break;
+      case fault::heal:
+        repair(fault::partition);
+        break;
+      default:
+        break;
     }
     const bool lasts =
         e.kind == fault::pause || e.kind == fault::server_down || e.kind == fault::partition;
@@ -277,8 +286,7 @@ class builder {
 
 }  // namespace
 
-timeline::timeline(history given, bool ties_in_order)
-    : events{merge({std::move(given)})} {
+timeline::timeline(history given, bool ties_in_order) : events{merge({std::move(given)})} {
   builder{*this, ties_in_order}.run();
 }
 

@@ -66,7 +66,7 @@ struct grant {
   instant ok;
   std::size_t ok_event = none;
   std::vector<deadline_step> steps;
-  std::vector<std::size_t> attempts;   ///< in the timeline
+  std::vector<std::size_t> attempts;                    ///< in the timeline
   std::vector<std::pair<instant, std::size_t>> losses;  ///< when, which event
   std::optional<instant> killed;
   std::vector<belief> beliefs;  ///< more than one only after a resurrection

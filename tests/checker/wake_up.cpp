@@ -59,9 +59,15 @@ class census {
  public:
   void hold(const event& about, int by) {
     switch (about.mode) {
-      case claim_mode::exclusive: exclusive_held_ += by; break;
-      case claim_mode::shared: shared_held_ += by; break;
-      case claim_mode::permit: permits_held_ += by * about.permits; break;
+      case claim_mode::exclusive:
+        exclusive_held_ += by;
+        break;
+      case claim_mode::shared:
+        shared_held_ += by;
+        break;
+      case claim_mode::permit:
+        permits_held_ += by * about.permits;
+        break;
     }
   }
 
@@ -70,7 +76,7 @@ class census {
     if (about.mode == claim_mode::exclusive) {
       exclusive_waiting_ += by;
     } else if (about.mode == claim_mode::permit) {
-      const auto wish = std::pair{about.permits - about.of, about.permits};
+      const int wish = about.permits - about.of;
       if (by > 0) {
         wishes_.insert(wish);
       } else {
@@ -87,7 +93,7 @@ class census {
     if (exclusive_waiting_ > 0 && (shared_held_ > 0 || permits_held_ > 0)) {
       return false;
     }
-    return wishes_.empty() || permits_held_ + wishes_.rbegin()->first <= 0;
+    return wishes_.empty() || permits_held_ + *wishes_.rbegin() <= 0;
   }
 
  private:
@@ -96,7 +102,7 @@ class census {
   int permits_held_ = 0;
   int waiting_ = 0;
   int exclusive_waiting_ = 0;
-  std::multiset<std::pair<int, int>> wishes_;  ///< permits wanted beyond all there are; the largest last
+  std::multiset<int> wishes_;  ///< permits wanted less permits there are
 };
 
 std::vector<span_of_time> idle_stretches(const timeline& line, const std::vector<waiter>& waiters,
@@ -147,8 +153,8 @@ std::vector<excuse> excuses(const timeline& line, const std::string& lock,
   std::vector<excuse> all;
   for (const fault_span& f : line.faults) {
     // One stopped or cut-off process is no excuse while it lasts: the others must be served.
-    const bool only_one = (f.kind == fault::pause || f.kind == fault::partition) &&
-                          f.proc != event::nobody;
+    const bool only_one =
+        (f.kind == fault::pause || f.kind == fault::partition) && f.proc != event::nobody;
     if (concerns(f, lock)) {
       all.push_back({{f.from.t, only_one ? f.from.t : f.to.t}, false});
     }

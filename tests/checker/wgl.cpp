@@ -174,8 +174,9 @@ class search {
 
   search_result run(const Model& start) {
     const bool found = extend(start);
-    return found ? search_result::possible
-                 : given_up_ ? search_result::too_large : search_result::impossible;
+    return found       ? search_result::possible
+           : given_up_ ? search_result::too_large
+                       : search_result::impossible;
   }
 
  private:
@@ -185,7 +186,7 @@ class search {
       given_up_ = true;
       return false;
     }
-    if (!tried_.insert(done_.to_string() + state.key()).second) {
+    if (!tried_.insert(key_of(state)).second) {
       return false;
     }
     instant first_return = never;
@@ -212,6 +213,14 @@ class search {
       }
     }
     return false;
+  }
+
+  std::string key_of(const Model& state) const {
+    std::string key((all_.size() + 7) / 8, '\0');
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (done_[i]) key[i / 8] = static_cast<char>(key[i / 8] | (1 << (i % 8)));
+    }
+    return key + state.key();
   }
 
   std::vector<operation> all_;
