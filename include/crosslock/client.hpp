@@ -22,7 +22,8 @@ class core;
 
 /// A handle: copies share one connection. Locks and holds keep it open, so destroying the client
 /// while they live changes nothing for them; when the last of them goes, so does the connection.
-/// Thread-safe. In a forked child every call throws `forked`; the parent is unaffected.
+/// Thread-safe. In a forked child every call that would touch the server throws `forked`; the
+/// parent is unaffected.
 class client {
  public:
   /// While the hold is valid at most one thread in the whole cluster is in `fn(hold&)` or `fn()`.

@@ -42,7 +42,8 @@ class [[nodiscard]] hold {
   const lock_name& name() const;
   crosslock::fence fence() const noexcept;
   owner_id owner() const noexcept;
-  /// Until then nobody else can have been granted the name, unless the server lost its state.
+  /// While the hold is valid, nobody else can have been granted the name before then, unless the
+  /// server lost its state.
   /// Moves forward with each renewal.
   time_point expires_at() const noexcept;
 

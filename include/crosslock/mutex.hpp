@@ -20,7 +20,7 @@ namespace crosslock {
 /// | free | returns holding | true | nothing; observer hears `not_held` | throw `not_held` |
 /// | held by this thread's lock() | throws | throws | frees it | of this hold |
 /// | held by anyone else | waits | false | of this object: frees it | of that hold |
-/// | lost, not yet unlocked | throws | throws | nothing; observer hears `lost` | requested |
+/// | lost by this thread, not unlocked | throws | throws | observer hears `lost` | requested |
 ///
 /// What lock() and try_lock() throw there is `would_deadlock`.
 ///

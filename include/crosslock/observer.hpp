@@ -74,7 +74,8 @@ class observer {
   enum class renew_result { renewed, lost, unknown };
   /// How a wait without a hold ended.
   enum class wait_result { busy, timed_out, cancelled, failed };
-  /// One request to the server and its answer, by the verb of the seam.
+  /// One request to the server and its answer, by the verb of the seam. An asynchronous ask is
+  /// counted when it has been sent.
   enum class verb { ask, withdraw, renew, release, adopt, break_lock, look };
 
   virtual ~observer() = default;

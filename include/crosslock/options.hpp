@@ -15,7 +15,7 @@ namespace crosslock {
 
 enum class log_level { debug, info, warning, error };
 
-/// How a failed request is tried again: after `base`, doubling up to `cap`, each time a random
+/// How connecting, and a claim whose request failed, are tried again: after `base`, doubling up to `cap`, each time a random
 /// part of it, at most `tries` times. Only errors that answer yes to `retryable()`.
 struct retry_options {
   duration base = std::chrono::milliseconds{50};
@@ -32,20 +32,20 @@ struct pass_options {
 /// Members left empty come from the URL, then from the environment (CROSSLOCK_LEASE,
 /// CROSSLOCK_PREFIX), then from the default named beside them.
 struct options {
-  std::optional<duration> lease;       ///< renewed every third of it while held; default 30 s
-  std::optional<duration> timeout;     ///< the longest one request may take; default 5 s
-  std::optional<std::string> prefix;   ///< put before every name; default none
-  std::optional<duration> max_hold;    ///< the cap on one hold; default none
-  std::optional<duration> look_every;  ///< the longest a waiter trusts a silent wire; default 1 s
-  bool strict_fifo = false;            ///< every thread stands in the server's line by itself
-  retry_options retry;
-  pass_options pass;
-  std::string who;  ///< shown to others beside user@host, pid and program
-  std::function<void(log_level, std::string_view)> log;  ///< silent by default
-  std::shared_ptr<crosslock::observer> observer;
+  std::optional<duration> lease{};       ///< renewed every third of it while held; default 30 s
+  std::optional<duration> timeout{};     ///< the longest one request may take; default 5 s
+  std::optional<std::string> prefix{};   ///< put before every name; default none
+  std::optional<duration> max_hold{};    ///< the cap on one hold; default none
+  std::optional<duration> look_every{};  ///< the longest a waiter trusts a silent wire; default 1 s
+  bool strict_fifo = false;              ///< every thread stands in the server's line by itself
+  retry_options retry{};
+  pass_options pass{};
+  std::string who{};  ///< shown to others beside user@host, pid and program
+  std::function<void(log_level, std::string_view)> log{};  ///< silent by default
+  std::shared_ptr<crosslock::observer> observer{};
   /// Where continuations of asynchronous acquires run. Default: one thread of the client's own,
   /// started at the first asynchronous acquire.
-  std::function<void(std::function<void()>)> executor;
+  std::function<void(std::function<void()>)> executor{};
 };
 
 }  // namespace crosslock

@@ -29,9 +29,10 @@ time_point boot_clock::now() noexcept {
 }
 
 namespace seam {
-namespace {
 
-std::atomic<std::uint32_t> forks{0};
+constinit std::atomic<std::uint32_t> forks{0};
+
+namespace {
 
 const bool fork_is_watched = [] {
   pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
@@ -122,7 +123,19 @@ class boottime_clock final : public clock {
  public:
   time_point now() const noexcept override { return boot_clock::now(); }
 
+  std::int64_t tick() const noexcept override {
+    // The time of the last timer interrupt, or of the suspend that came after it.
+    timespec last{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &last);
+    return (std::chrono::seconds{last.tv_sec} + duration{last.tv_nsec}).count();
+  }
+
   void park(park_word& word, std::uint32_t expected, time_point until) override {
+    if (until == time_point::max()) {
+      // No timer to set and to cancel: that is a good part of the cost of a short sleep.
+      syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+      return;
+    }
     const duration left = until - now();
     if (left <= duration::zero()) return;
     // A second at most: a futex timeout stands still during a suspend, our deadlines do not.
@@ -150,8 +163,6 @@ class boottime_clock final : public clock {
 };
 
 }  // namespace
-
-std::uint32_t fork_generation() noexcept { return forks.load(std::memory_order_relaxed); }
 
 clock& real_clock() noexcept {
   // Never destroyed: holds of static objects may outlive every other static.

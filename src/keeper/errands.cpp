@@ -16,7 +16,7 @@ errands::ticket errands::at(time_point moment, std::function<void()> errand) {
     if (closing_) return planned;
     planned.number = ++numbers_;
     planned_.emplace(planned, std::move(errand));
-    if (!thread_) thread_ = clock_.start("crosslock-errand", [this] { work(); });
+    if (!thread_) thread_ = clock_.start("crosslock-later", [this] { work(); });
     news_.fetch_add(1);
   }
   clock_.unpark(news_);

@@ -5,7 +5,6 @@
 #include "keeper/keeper.hpp"
 
 #include "engine/backoff.hpp"
-#include "engine/fork_guard.hpp"
 #include "keeper/deadline.hpp"
 #include "keeper/renewal_plan.hpp"
 
@@ -64,7 +63,6 @@ bool keeper::end(tenure& tenure) noexcept {
 void keeper::lose(tenure& tenure, loss_reason reason) noexcept {
   auto expected = tenure::state::kept;
   if (!tenure.now_is.compare_exchange_strong(expected, tenure::state::lost)) return;
-  settings_.say(log_level::warning, "lost '", tenure.claim.name->view(), "': ", to_string(reason));
   {
     const std::lock_guard guard{mutex_};
     alarms_.remove(tenure);
@@ -77,8 +75,8 @@ void keeper::hold_begins(tenure& tenure, time_point now) noexcept {
   tenure.held_since_ns.store(now.time_since_epoch().count(), std::memory_order_release);
 }
 
-void keeper::tell_loss(std::stop_source source) {
-  crew_.tell(std::move(source));
+void keeper::tell_loss(std::function<void()> notice) {
+  crew_.tell(std::move(notice));
   // The clock thread looks after the crew: let it plan that.
   const std::lock_guard guard{mutex_};
   if (alarm_) alarm_->ring();
@@ -89,10 +87,6 @@ void keeper::start_threads() {
   alarm_ = clock_.make_alarm();
   clock_thread_ = clock_.start("crosslock-clock", [this] { watch_deadlines(); });
   renewal_thread_ = clock_.start("crosslock-renew", [this] { renew_when_due(); });
-}
-
-bool keeper::inherited_by_fork() const noexcept {
-  return fork_generation_ != seam::fork_generation();
 }
 
 duration keeper::retry_pause(int failures) {

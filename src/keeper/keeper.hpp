@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/fork_guard.hpp"
 #include "engine/mutant.hpp"
 #include "engine/owner_source.hpp"
 #include "keeper/errands.hpp"
@@ -46,8 +47,8 @@ class keeper {
   /// Gives a grant back in the background, until it is done or its lease has ended.
   void release_later(const seam::grant& grant, time_point deadline);
 
-  /// Requests the stop on a thread of its own.
-  void tell_loss(std::stop_source source);
+  /// Runs a notice of loss on a thread of its own.
+  void tell_loss(std::function<void()> notice);
 
   /// Stops renewing and watching, runs the errands that are due, and disconnects.
   void close() noexcept;
@@ -60,7 +61,7 @@ class keeper {
 
   /// True in a forked child of the process that made this keeper: then only abandon() may be
   /// called, and the keeper must be leaked, because its threads are not here.
-  bool inherited_by_fork() const noexcept;
+  bool inherited_by_fork() const noexcept { return fork_generation_ != seam::fork_generation(); }
   void abandon() noexcept { engine_->abandon(); }
 
  private:

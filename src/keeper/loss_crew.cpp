@@ -1,4 +1,4 @@
-// A queue of stop_sources and threads that empty it and then end.
+// A queue of notices and threads that empty it and then end.
 #include "keeper/loss_crew.hpp"
 
 #include <deque>
@@ -20,7 +20,7 @@ struct loss_crew::state : std::enable_shared_from_this<loss_crew::state> {
   seam::clock& clock;
 
   std::mutex mutex;
-  std::deque<std::stop_source> waiting;
+  std::deque<std::function<void()>> waiting;
   std::size_t working = 0;
   std::uint64_t taken = 0;
   std::uint64_t taken_at_last_look = 0;
@@ -36,12 +36,12 @@ struct loss_crew::state : std::enable_shared_from_this<loss_crew::state> {
   void work(member& self) {
     std::unique_lock guard{mutex};
     while (!waiting.empty()) {
-      std::stop_source source = std::move(waiting.front());
+      std::function<void()> notice = std::move(waiting.front());
       waiting.pop_front();
       ++taken;
       guard.unlock();
-      source.request_stop();
-      source = std::stop_source{std::nostopstate};
+      notice();
+      notice = nullptr;  // what it owns goes before the mutex is taken again
       guard.lock();
     }
     --working;
@@ -72,12 +72,12 @@ loss_crew::loss_crew(seam::clock& clock) : state_{std::make_shared<state>(clock)
 
 loss_crew::~loss_crew() { close(); }
 
-void loss_crew::tell(std::stop_source source) {
+void loss_crew::tell(std::function<void()> notice) {
   std::list<state::member> ended;
   {
     const std::lock_guard guard{state_->mutex};
     if (state_->closed) return;
-    state_->waiting.push_back(std::move(source));
+    state_->waiting.push_back(std::move(notice));
     if (state_->working == 0) ended = state_->start_thread();
   }
   state::join(ended);

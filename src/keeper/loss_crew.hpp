@@ -1,10 +1,11 @@
-// The threads that run loss callbacks: user code, which may be slow or never end.
+// The threads that tell losses: to observers, logs and stop callbacks, which are user code and may be
+// slow or never end.
 #pragma once
 
 #include "engine/clock.hpp"
 
+#include <functional>
 #include <memory>
-#include <stop_token>
 
 namespace crosslock::inner {
 
@@ -16,8 +17,8 @@ class loss_crew {
   explicit loss_crew(seam::clock& clock);
   ~loss_crew();
 
-  /// Requests the stop, and so runs its callbacks, on a thread of the crew.
-  void tell(std::stop_source source);
+  /// Runs a notice, and with it user code, on a thread of the crew.
+  void tell(std::function<void()> notice);
 
   /// Starts another thread if losses wait and nobody has taken one since the last look. Returns
   /// when to look again; time_point::max() when nothing waits.

@@ -64,7 +64,8 @@ class observed_engine final : public seam::engine {
         return result;
       }
     } catch (const error& why) {
-      if (why.retryable() && up_.exchange(false)) observer_->engine_down(why);
+      const bool silent = why.which() == errc::unreachable || why.which() == errc::timed_out;
+      if (silent && up_.exchange(false)) observer_->engine_down(why);
       throw;
     }
   }

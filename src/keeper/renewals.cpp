@@ -106,15 +106,15 @@ void keeper::settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& 
         plan_renewal(tenure, next_renewal(renewal.sent, renewal.granted_lease));
       }
     } else if (!tenure->fixed || tenure->renew_once) {
-      if (tenure->failed_renewals == 0) {
-        settings_.say(log_level::warning, "no answer to the renewal of '",
-                      tenure->claim.name->view(), "': trying again");
-      }
       const duration lease = tenure->grant.lease;
       plan_renewal(tenure, retry_renewal(now, lease, tenure->failed_renewals++));
     }
   }
-  if (!renewed) return;
+  if (!renewed) {
+    settings_.say(log_level::warning, "no answer to the renewal of '", tenure->claim.name->view(),
+                  "': trying again");
+    return;
+  }
   if (const auto listener = tenure->listener.lock()) listener->renewed(*tenure, renewal);
 }
 

@@ -28,7 +28,8 @@ void line::afterwards::release(const seam::grant& grant, time_point deadline) {
   released_.emplace(grant, deadline);
 }
 
-void line::afterwards::tell(std::optional<std::stop_source> stop, observer::lost_event event) {
+void line::afterwards::tell(std::optional<std::stop_source> stop,
+                            const observer::lost_event& event) {
   stop_ = std::move(stop);
   lost_ = event;
 }
@@ -38,8 +39,7 @@ void line::afterwards::run() {
   // The waiter may have returned meanwhile: only the address of its word is used.
   if (wake_) home.clock().unpark(*wake_);
   for (seam::park_word* word : more_wakes_) home.clock().unpark(*word);
-  if (stop_) home.keeper().tell_loss(std::move(*stop_));
-  if (lost_ && home.observer()) home.observer()->lost(*lost_);
+  if (lost_) tell_loss();
   for (const seam::claim& claim : withdrawn_) {
     if (withdraw_here_) {
       home.keeper().withdraw(claim);
@@ -48,16 +48,35 @@ void line::afterwards::run() {
     }
   }
   if (released_) home.keeper().release_later(released_->first, released_->second);
-  if (planned_) {
-    home.keeper().background().at(planned_->first,
-                                  [weak = line_.weak_from_this(), round = planned_->second] {
-                                    if (const auto line = weak.lock()) {
-                                      line->ask_without_blocking(round);
-                                    }
-                                  });
-  }
+  if (planned_) ask_later(planned_->first, planned_->second);
   for (const auto& done : delivered_) deliver_one(done);
-  if (ask_round_) line_.ask_without_blocking(*ask_round_);
+  if (ask_round_ && ask_elsewhere_) {
+    ask_later(time_point::min(), *ask_round_);
+  } else if (ask_round_) {
+    line_.ask_without_blocking(*ask_round_);
+  }
+}
+
+void line::afterwards::ask_later(time_point moment, std::uint64_t round) {
+  line_.home_.keeper().background().at(moment, [weak = line_.weak_from_this(), round] {
+    if (const auto here = weak.lock()) here->ask_without_blocking(round);
+  });
+}
+
+void line::afterwards::tell_loss() {
+  core& home = line_.home_;
+  const settings& settings = home.settings();
+  if (!stop_ && !settings.observer && !settings.log) return;
+  // The notice outlives this step, and the client perhaps: it owns all it needs.
+  home.keeper().tell_loss([stop = std::move(stop_), event = *lost_, name = line_.name_,
+                           observer = settings.observer, log = settings.log]() mutable {
+    if (observer) observer->lost(event);
+    if (log) {
+      log(log_level::warning,
+          "lost '" + name->str() + "': " + std::string{to_string(event.reason)});
+    }
+    if (stop) stop->request_stop();
+  });
 }
 
 void line::afterwards::deliver_one(const std::shared_ptr<waiter>& done) {

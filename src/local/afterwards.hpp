@@ -13,17 +13,21 @@ class line::afterwards {
   void wake(waiter& waiter);                   ///< a blocked thread has news
   void deliver(std::shared_ptr<waiter> done);  ///< an asynchronous acquire has ended
   void ask(std::uint64_t round) { ask_round_ = round; }
+  /// This runs on the keeper's clock thread: no request may be made here.
+  void ask_elsewhere() { ask_elsewhere_ = true; }
   void plan(time_point moment, std::uint64_t round);
   void withdraw(const seam::claim& claim) { withdrawn_.push_back(claim); }
   /// The caller has given up and its server answers: leave the line before it returns.
   void withdraw_here() { withdraw_here_ = true; }
   void release(const seam::grant& grant, time_point deadline);
-  void tell(std::optional<std::stop_source> stop, observer::lost_event event);
+  void tell(std::optional<std::stop_source> stop, const observer::lost_event& event);
 
   void run();
 
  private:
   void deliver_one(const std::shared_ptr<waiter>& done);
+  void tell_loss();
+  void ask_later(time_point moment, std::uint64_t round);
 
   line& line_;
   seam::park_word* wake_ = nullptr;
@@ -32,6 +36,7 @@ class line::afterwards {
   std::vector<seam::claim> withdrawn_;
   bool withdraw_here_ = false;
   std::optional<std::uint64_t> ask_round_;
+  bool ask_elsewhere_ = false;
   std::optional<std::pair<time_point, std::uint64_t>> planned_;
   std::optional<std::pair<seam::grant, time_point>> released_;
   std::optional<std::stop_source> stop_;

@@ -38,8 +38,6 @@ time_point core::give_up() const noexcept {
   return std::min(clock_.now() + settings_.timeout, closed_by_.load());
 }
 
-bool core::inherited_by_fork() const noexcept { return keeper_->inherited_by_fork(); }
-
 void core::check_usable() const {
   if (inherited_by_fork()) {
     throw error{errc::forked,

@@ -17,8 +17,8 @@
 
 namespace crosslock::inner {
 
-/// Owned by clients, locks and sections; the library's own threads never own it, so it is always
-/// destroyed on a thread of the user's. Thread-safe.
+/// Owned by clients, locks and sections; the keeper's threads never own it, so it is destroyed on a
+/// thread of the user's, or on one that runs user code for a while. Thread-safe.
 class core final : public seam::turn, public std::enable_shared_from_this<core> {
  public:
   core(opening_plan plan, seam::clock& clock);
@@ -45,7 +45,7 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   time_point give_up() const noexcept;
   /// Throws `forked` or `closed`.
   void check_usable() const;
-  bool inherited_by_fork() const noexcept;
+  bool inherited_by_fork() const noexcept { return keeper_->inherited_by_fork(); }
   void close() noexcept;
 
   const inner::settings& settings() const noexcept { return settings_; }

@@ -184,7 +184,7 @@ release_result line::give_back(tenure& giving) noexcept {
 }
 
 receipt line::detach(section& section) {
-  afterwards after{*this};
+  std::shared_ptr<tenure> leaving;
   {
     const std::lock_guard guard{mutex_};
     if (section.state_.load() != section::state::held) {
@@ -195,13 +195,36 @@ receipt line::detach(section& section) {
     }
     section.state_.store(section::state::detached);
     section_ = nullptr;
+    phase_ = phase::giving_back;
+    leaving = tenure_;
+  }
+  const bool still_ours = lengthen(*leaving);
+  afterwards after{*this};
+  {
+    const std::lock_guard guard{mutex_};
     advance(after);
   }
   after.run();
+  if (!still_ours) throw error{errc::lost, "detach: the hold of '" + name_->str() + "' was lost"};
   return {.engine = std::string{home_.engine().about().name},
           .name = *name_,
           .owner = section.owner(),
           .fence = section.fence()};
+}
+
+bool line::lengthen(const tenure& leaving) {
+  // A receipt begins with the whole lease, and not with what was left of it, or of an offer.
+  if (leaving.fixed && !leaving.grant.offer) return true;
+  seam::renewal last;
+  last.held = leaving.grant;
+  last.lease = leaving.claim.lease;
+  try {
+    home_.engine().renew({&last, 1}, home_.give_up());
+  } catch (const error& why) {
+    home_.settings().say(log_level::warning, "the receipt of '", name_->view(),
+                         "' has only what is left of its lease: ", why.what());
+  }
+  return last.outcome != seam::renewal::result::lost;
 }
 
 void line::lost(tenure& tenure, loss_reason reason) noexcept {
@@ -215,6 +238,7 @@ void line::lost(tenure& tenure, loss_reason reason) noexcept {
                                         .fence = told.fence(),
                                         .reason = reason,
                                         .deadline = told.expires_at()});
+    after.ask_elsewhere();
     // The lease could go on without us: let the next one in.
     if (reason == loss_reason::max_hold) after.release(tenure.grant, tenure.deadline());
     advance(after);

@@ -77,6 +77,7 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
 
   // A round trip, without the mutex.
   release_result give_back(tenure& giving) noexcept;
+  bool lengthen(const tenure& leaving);
 
   // The blocking way, on the caller's thread.
   void enter(waiter& me);

@@ -48,14 +48,25 @@ bool section::valid() const noexcept {
 }
 
 void section::check() const {
+  if (valid()) return;
   if (inherited_by_fork()) core_->check_usable();
   if (state_.load() != state::held) {
     throw error{errc::not_held, "'" + name().str() + "' is not held any more"};
   }
-  if (valid()) return;
   throw error{errc::lost, "the hold of '" + name().str() + "' was lost (" +
                               std::string{to_string(lost_reason())} +
                               "): what its fence protects may have a new owner"};
+}
+
+void section::check_again() const {
+  // So much more than a tick that a timer interrupt may also come late.
+  constexpr duration much = std::chrono::seconds{1};
+  const std::int64_t tick = core_->clock().tick();
+  const bool sure = tick == checked_tick_ && lost_reason() == loss_reason::none &&
+                    state_.load(std::memory_order_acquire) == state::held && !inherited_by_fork();
+  if (sure) return;
+  check();
+  checked_tick_ = tenure_->deadline() - core_->clock().now() > much ? tick : 0;
 }
 
 time_point section::expires_at() const noexcept { return tenure_->deadline(); }

@@ -30,6 +30,9 @@ class section {
   /// Reads the clock; a section found past its deadline is lost from then on.
   bool valid() const noexcept;
   void check() const;
+  /// The same for re-entry, where reading the clock would be most of the cost: while much of the
+  /// lease is left, once in a tick. For one thread at a time.
+  void check_again() const;
   std::stop_token lost_token() const;
   loss_reason lost_reason() const noexcept { return lost_.load(std::memory_order_acquire); }
   crosslock::fence fence() const noexcept { return fence_; }
@@ -58,6 +61,8 @@ class section {
 
   std::atomic<state> state_{state::waiting};
   std::atomic<loss_reason> lost_{loss_reason::none};
+
+  mutable std::int64_t checked_tick_ = 0;  // of the last check_again; 0: none counts
 
   mutable std::mutex stop_mutex_;
   mutable std::optional<std::stop_source> stop_;  // made when first asked for

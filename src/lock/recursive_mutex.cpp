@@ -39,6 +39,7 @@ struct recursive_mutex::state {
   /// The same also for a thread whose hold was lost and taken by another.
   record* own() {
     if (record* const found = own_current()) return found;
+    if (lock.core().inherited_by_fork()) return nullptr;  // the guard may be locked for ever here
     const std::lock_guard locked{guard};
     return with_thread(inner::this_thread_token());
   }
@@ -72,7 +73,7 @@ struct recursive_mutex::state {
 
   bool lock_until(time_point end) {
     if (record* const mine = own()) {
-      mine->section->check();
+      mine->section->check_again();
       ++mine->depth;
       return true;
     }

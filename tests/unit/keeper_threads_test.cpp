@@ -89,7 +89,7 @@ TEST(loss_crew, a_callback_that_does_not_return_delays_nobody_else) {
     });
   }
   on_stop([&] { told.set_value(); });
-  for (auto& source : sources) crew.tell(source);
+  for (auto& source : sources) crew.tell([&source] { source.request_stop(); });
   auto heard = told.get_future();
   look_after(crew, heard);
   EXPECT_EQ(stuck.load(), 19);
@@ -100,7 +100,7 @@ TEST(loss_crew, a_callback_that_does_not_return_delays_nobody_else) {
 TEST(loss_crew, many_losses_without_callbacks_need_few_threads) {
   loss_crew crew{seam::real_clock()};
   std::vector<std::stop_source> sources(10'000);
-  for (auto& source : sources) crew.tell(source);
+  for (auto& source : sources) crew.tell([&source] { source.request_stop(); });
   while (crew.grow_if_stuck() != time_point::max()) {
   }
   crew.close();
@@ -115,7 +115,7 @@ TEST(loss_crew, a_callback_may_close_it) {
                                crew.reset();
                                closed.set_value();
                              }};
-  crew->tell(source);
+  crew->tell([source]() mutable { source.request_stop(); });
   closed.get_future().wait();
 }
 

@@ -126,7 +126,7 @@ TEST_F(memory_network, a_copied_push_is_not_taken_for_a_second_grant) {
     return std::nullopt;
   });
   a.release(first, soon());
-  time.run_for(1s / 2);
+  time.run_for(500ms);
   EXPECT_EQ(heard_by_b.heard(), "granted 2 ");
   EXPECT_EQ(look().holders.at(0).owner, owner(2)) << "the copies were not answered by withdraw";
 }
@@ -158,7 +158,7 @@ TEST_F(memory_network, a_push_that_overtakes_its_answer_is_kept_for_it) {
   a.release(first, soon());
   time.run_for(10 * trip);
   EXPECT_EQ(heard_by_b.heard(), "");
-  time.run_for(1s / 2);
+  time.run_for(500ms);
   EXPECT_EQ(heard_by_b.heard(), "answered 2 granted 2 ");
   EXPECT_EQ(look().holders.at(0).owner, owner(2));
   EXPECT_EQ(b.waiting(), 0U);

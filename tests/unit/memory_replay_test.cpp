@@ -231,7 +231,8 @@ class small_world {
     if (mine.deadline == time_point{}) {
       ++grants;
       mine.fence = given.first.value();
-      EXPECT_TRUE(fences_.emplace(mine.name->str(), mine.fence).second) << "a fence was given twice";
+      const bool fresh = fences_.emplace(mine.name->str(), mine.fence).second;
+      EXPECT_TRUE(fresh) << "a fence was given twice";
     }
     EXPECT_EQ(mine.fence, given.first.value()) << "a repeated grant has the same fence";
     mine.deadline = std::max(mine.deadline, sent + given.lease);
@@ -299,7 +300,9 @@ TEST(memory_replay, one_holder_rising_fences_and_an_orderly_line) {
   for (std::uint32_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 rng{seed};
-    const auto draw = [&](std::uint32_t below) { return static_cast<std::uint32_t>(rng() % below); };
+    const auto draw = [&](std::uint32_t below) {
+      return static_cast<std::uint32_t>(rng() % below);
+    };
     rig on;
     std::vector<std::pair<client_id, request>> past;
     std::int64_t newest = 0;

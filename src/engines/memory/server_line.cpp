@@ -24,7 +24,7 @@ constexpr duration never = 24h * 365;
 }  // namespace
 
 server_time server::later(server_time moment, duration span) {
-  return span > server_time::max() - moment ? server_time::max() : moment + span;
+  return moment > server_time::max() - span ? server_time::max() : moment + span;
 }
 
 server::state server::snapshot() const { return {names_, fence_floor_, last_ticket_}; }

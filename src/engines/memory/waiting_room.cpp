@@ -85,6 +85,11 @@ std::size_t waiting_room::size() const {
   return places_.size();
 }
 
+std::size_t waiting_room::remembered() const {
+  const std::lock_guard guard{mutex_};
+  return taken_.size();
+}
+
 bool waiting_room::was_taken(const owner_id& owner, ticket_number ticket) const {
   const auto it = taken_.find(owner);
   return it != taken_.end() && it->second.ticket == ticket;

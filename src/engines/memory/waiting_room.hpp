@@ -43,7 +43,8 @@ class waiting_room {
   /// Withdrawn or released.
   void forget(const owner_id& owner);
   void clear();
-  std::size_t size() const;
+  std::size_t size() const;        ///< claims in line or asked for
+  std::size_t remembered() const;  ///< grants taken of late
 
  private:
   struct place {
