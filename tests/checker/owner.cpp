@@ -3,6 +3,8 @@
 #include "checker/rules.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 namespace crosslock::checker {
 namespace {
@@ -109,6 +111,12 @@ void check_refused(const timeline& line, const attempt& a, report& to) {
   }
 }
 
+/// A loss whose reason lies with the holder itself, as its own notice says: nobody took it away.
+bool ended_by_itself(const event& lost) {
+  constexpr std::array<std::string_view, 4> own{"expired", "lease_ended", "max_hold", "closed"};
+  return std::find(own.begin(), own.end(), lost.err) != own.end();
+}
+
 }  // namespace
 
 void check_owner(const timeline& line, const std::vector<overlap>& overlaps, report& to) {
@@ -128,7 +136,7 @@ void check_owner(const timeline& line, const std::vector<overlap>& overlaps, rep
       const auto& [when, where] = g.losses.front();
       const std::int64_t deadline = g.steps.back().deadline;
       const bool early = deadline == 0 || when.t < deadline - to.how().loss_slack.count();
-      if (early) {
+      if (early && !ended_by_itself(line.events[where])) {
         blame(line, g, when, where, to);
       }
     }

@@ -119,8 +119,8 @@ TEST_F(memory_engine, batches_travel_as_one_message) {
   a.renew(batch, soon());
   EXPECT_EQ(wire->applied(verb::renew), 1U);
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    EXPECT_EQ(batch[i].outcome, i == 7 ? seam::renewal::result::lost
-                                       : seam::renewal::result::renewed);
+    EXPECT_EQ(batch[i].outcome,
+              i == 7 ? seam::renewal::result::lost : seam::renewal::result::renewed);
   }
 }
 

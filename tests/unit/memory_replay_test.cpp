@@ -23,8 +23,8 @@ struct believer {
   client_id client = 0;
   seam::name_ref name;
   bool waits = true;
-  bool over = false;        ///< released, withdrawn or busy: never asked for again
-  time_point deadline{};    ///< believed to be held until then
+  bool over = false;      ///< released, withdrawn or busy: never asked for again
+  time_point deadline{};  ///< believed to be held until then
   std::int64_t fence = 0;
   std::set<int> open_asks;  ///< whose replies are still awaited
 };
@@ -62,8 +62,10 @@ class small_world {
 
   void step() {
     switch (draw(12)) {
-      case 0: return begin();
-      case 1: return act_on_some_claim();
+      case 0:
+        return begin();
+      case 1:
+        return act_on_some_claim();
       case 2:
         now_ += duration{1ms} * static_cast<int>(draw(one_in(10) ? 3000 : 200));
         return;
@@ -77,7 +79,8 @@ class small_world {
           mail_.back().number = -1;
         }
         return;
-      default: return deliver_one();
+      default:
+        return deliver_one();
     }
   }
 
@@ -123,8 +126,8 @@ class small_world {
     const bool held = mine.deadline > now_;
     const bool lost = !held && mine.deadline != time_point{};
     if (held && one_in(2)) {
-      send(who, renew_request{{{mine.name, owner(who), fence{mine.fence}, fence{mine.fence},
-                                lease, one_in(3)}}});
+      send(who, renew_request{{{mine.name, owner(who), fence{mine.fence}, fence{mine.fence}, lease,
+                                one_in(3)}}});
     } else if (held) {
       end(who);
       send(who, release_request{mine.name, owner(who), fence{mine.fence}});
@@ -315,13 +318,19 @@ TEST(memory_replay, one_holder_rising_fences_and_an_orderly_line) {
         message = past[draw(static_cast<std::uint32_t>(past.size()))].second;
       } else {
         switch (draw(5)) {
-          case 0: message = withdraw_request{on.name, owner(who), 0}; break;
-          case 1: message = release_request{on.name, owner(who), fence{newest}}; break;
+          case 0:
+            message = withdraw_request{on.name, owner(who), 0};
+            break;
+          case 1:
+            message = release_request{on.name, owner(who), fence{newest}};
+            break;
           case 2:
             message = renew_request{
                 {{on.name, owner(who), fence{newest}, fence{newest}, on.lease, draw(2) == 0}}};
             break;
-          default: message = ask_request{on.claim(who, draw(4) != 0), nullptr}; break;
+          default:
+            message = ask_request{on.claim(who, draw(4) != 0), nullptr};
+            break;
         }
       }
       past.emplace_back(who, message);

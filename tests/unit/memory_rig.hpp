@@ -61,8 +61,8 @@ class rig {
 
   ask_reply ask(const seam::claim& claim, client_id from) {
     return send<ask_reply>(
-        from, ask_request{claim, std::make_shared<const std::string>("client " +
-                                                                     std::to_string(from))});
+        from,
+        ask_request{claim, std::make_shared<const std::string>("client " + std::to_string(from))});
   }
   ask_reply ask(std::uint32_t who) { return ask(claim(who), who); }
   ask_reply try_once(std::uint32_t who) { return ask(claim(who, false), who); }
@@ -87,8 +87,9 @@ class rig {
   }
   renew_outcome renew(std::uint32_t who, std::int64_t proof, bool want_fences = false,
                       duration length = lease) {
-    return send<renew_reply>(who, renew_request{{{name, owner(who), fence{proof}, fence{proof},
-                                                  length, want_fences}}})
+    return send<renew_reply>(
+               who,
+               renew_request{{{name, owner(who), fence{proof}, fence{proof}, length, want_fences}}})
         .outcomes.at(0);
   }
   adopt_reply adopt(std::uint32_t from, std::int64_t proof, std::uint32_t to) {

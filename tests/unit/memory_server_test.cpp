@@ -361,8 +361,7 @@ TEST_F(memory_server, adopt_may_shorten_the_lease) {
   const std::int64_t first = held_by_1();
   auto next = on.claim(2);
   next.lease = 1s;
-  const auto taken =
-      on.send<adopt_reply>(2, adopt_request{owner(1), fence{first}, next, nullptr});
+  const auto taken = on.send<adopt_reply>(2, adopt_request{owner(1), fence{first}, next, nullptr});
   EXPECT_TRUE(taken.adopted);
   EXPECT_EQ(on.look().holders.at(0).lease_left, 1s);
 }

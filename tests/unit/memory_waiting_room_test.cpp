@@ -10,9 +10,7 @@ using worth = waiting_room::worth;
 
 class memory_waiting_room : public testing::Test {
  protected:
-  waiting_room::verdict pushed(ticket_number ticket) {
-    return room.judge(grant(ticket), now);
-  }
+  waiting_room::verdict pushed(ticket_number ticket) { return room.judge(grant(ticket), now); }
   static push grant(ticket_number ticket) {
     push news;
     news.what = push::kind::granted;

@@ -101,8 +101,7 @@ connection::connection(std::shared_ptr<network> network, seam::clock& clock, on_
 
 std::shared_ptr<connection> connection::open(std::shared_ptr<network> network, seam::clock& clock,
                                              on_push handler) {
-  std::shared_ptr<connection> fresh{
-      new connection{std::move(network), clock, std::move(handler)}};
+  std::shared_ptr<connection> fresh{new connection{std::move(network), clock, std::move(handler)}};
   fresh->id_ = fresh->network_->attach(fresh);
   return fresh;
 }

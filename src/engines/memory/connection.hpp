@@ -39,8 +39,7 @@ class network {
   virtual void detach(client_id client) noexcept = 0;
 
   /// Waits for the reply until `give_up`. Throws `unreachable` or `timed_out`.
-  virtual reply call(client_id from, request message, time_point give_up,
-                     seam::clock& clock) = 0;
+  virtual reply call(client_id from, request message, time_point give_up, seam::clock& clock) = 0;
   /// The same without waiting: `done` is called exactly once, perhaps before this returns.
   virtual void send(client_id from, request message, time_point give_up, on_outcome done) = 0;
 };

@@ -101,8 +101,7 @@ void engine::hear_answer(const seam::claim& claim, time_point sent, const outcom
   if (heard.overtaken_by) turn.granted(*heard.overtaken_by);
 }
 
-engine::settled engine::settle(const seam::claim& claim, const ask_reply& heard,
-                               time_point sent) {
+engine::settled engine::settle(const seam::claim& claim, const ask_reply& heard, time_point sent) {
   settled result;
   result.answer.result = heard.result;
   if (heard.result == seam::ask_result::granted) {
@@ -141,16 +140,16 @@ void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
   message.items.reserve(batch.size());
   for (const seam::renewal& one : batch) {
     check_lease(one.lease);
-    message.items.push_back({one.held.name, one.held.owner, one.held.first, one.held.last,
-                             one.lease, one.want_fences});
+    message.items.push_back(
+        {one.held.name, one.held.owner, one.held.first, one.held.last, one.lease, one.want_fences});
   }
   const time_point sent = clock_.now();
   const reply answer = connection_->call(std::move(message), give_up);
   const auto& outcomes = std::get<renew_reply>(answer).outcomes;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     seam::renewal& one = batch[i];
-    one.outcome = outcomes[i].renewed ? seam::renewal::result::renewed
-                                      : seam::renewal::result::lost;
+    one.outcome =
+        outcomes[i].renewed ? seam::renewal::result::renewed : seam::renewal::result::lost;
     one.granted_lease = outcomes[i].lease;
     one.sent = sent;
     one.more_first = outcomes[i].more_first;
@@ -170,8 +169,8 @@ std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam
                                          time_point give_up) {
   check_lease(next.lease);
   const time_point sent = clock_.now();
-  const reply answer = connection_->call(
-      adopt_request{detached.owner, detached.first, next, who_}, give_up);
+  const reply answer =
+      connection_->call(adopt_request{detached.owner, detached.first, next, who_}, give_up);
   const auto& result = std::get<adopt_reply>(answer);
   if (!result.adopted) return std::nullopt;
   return make_grant(next.name, next.owner, result.granted, sent, false);

@@ -120,8 +120,7 @@ void faulty_network::arrive_at_server(client_id from, const request& message,
   carry_out(from, message, whose);
 }
 
-void faulty_network::carry_out(client_id from, const request& message,
-                               const exchange_ref& whose) {
+void faulty_network::carry_out(client_id from, const request& message, const exchange_ref& whose) {
   server::outcome result;
   {
     const std::lock_guard guard{mutex_};

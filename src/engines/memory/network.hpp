@@ -27,8 +27,7 @@ class scheduler {
 
 /// Thread-safe; must be owned by a shared_ptr. Every verb of fault injection may be called at any
 /// time, also from within an event or a script.
-class faulty_network final : public network,
-                             public std::enable_shared_from_this<faulty_network> {
+class faulty_network final : public network, public std::enable_shared_from_this<faulty_network> {
  public:
   /// What may happen to any message. Different delays are what makes one overtake another.
   struct weather {

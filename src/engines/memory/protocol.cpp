@@ -8,24 +8,36 @@ namespace crosslock::memory {
 
 std::string_view to_string(verb what) noexcept {
   switch (what) {
-    case verb::ask: return "ask";
-    case verb::withdraw: return "withdraw";
-    case verb::renew: return "renew";
-    case verb::release: return "release";
-    case verb::adopt: return "adopt";
-    case verb::break_lock: return "break_lock";
-    case verb::look: return "look";
-    case verb::list: return "list";
+    case verb::ask:
+      return "ask";
+    case verb::withdraw:
+      return "withdraw";
+    case verb::renew:
+      return "renew";
+    case verb::release:
+      return "release";
+    case verb::adopt:
+      return "adopt";
+    case verb::break_lock:
+      return "break_lock";
+    case verb::look:
+      return "look";
+    case verb::list:
+      return "list";
   }
   return "unknown";
 }
 
 std::string_view to_string(push::kind what) noexcept {
   switch (what) {
-    case push::kind::granted: return "granted";
-    case push::kind::look_again: return "look_again";
-    case push::kind::wanted: return "wanted";
-    case push::kind::revoked: return "revoked";
+    case push::kind::granted:
+      return "granted";
+    case push::kind::look_again:
+      return "look_again";
+    case push::kind::wanted:
+      return "wanted";
+    case push::kind::revoked:
+      return "revoked";
   }
   return "unknown";
 }
@@ -35,7 +47,8 @@ duration offer_lease(duration lease) noexcept {
 }
 
 error make_error(errc code, const std::string& text, bool outcome_unknown) {
-  return error{code, "memory: " + text,
+  return error{code,
+               "memory: " + text,
                {.engine = "memory", .native_code = 0, .outcome_unknown = outcome_unknown}};
 }
 

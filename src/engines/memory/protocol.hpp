@@ -87,9 +87,7 @@ enum class verb { ask, withdraw, renew, release, adopt, break_lock, look, list }
 inline constexpr std::size_t verb_count = 8;
 static_assert(std::variant_size_v<request> == verb_count);
 
-inline verb verb_of(const request& message) noexcept {
-  return static_cast<verb>(message.index());
-}
+inline verb verb_of(const request& message) noexcept { return static_cast<verb>(message.index()); }
 std::string_view to_string(verb what) noexcept;
 
 /// What a grant consists of on the wire.

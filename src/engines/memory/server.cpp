@@ -168,8 +168,7 @@ reply server::carry_out(const renew_request& message, step& at) {
 
 renew_outcome server::renew_one(const renew_item& item, step& at) {
   const bool creates = seam::mutated(seam::mutant::renew_creates);
-  name_state* name = creates ? &find_or_add(item.name, at.now)
-                             : find(item.name->view(), at.now);
+  name_state* name = creates ? &find_or_add(item.name, at.now) : find(item.name->view(), at.now);
   if (name == nullptr) return {};
   serve(*name, at);
   holder* mine = find_holder(*name, item.owner);
@@ -235,9 +234,8 @@ reply server::carry_out(const adopt_request& message, step& at) {
   }
   extend(*taken, message.next.lease, at.now);
   taken->client = at.from;
-  return adopt_reply{true,
-                     {fence{taken->first}, fence{taken->last}, message.next.lease,
-                      !name->line.empty()}};
+  return adopt_reply{
+      true, {fence{taken->first}, fence{taken->last}, message.next.lease, !name->line.empty()}};
 }
 
 reply server::carry_out(const break_request& message, step& at) {

@@ -20,8 +20,8 @@
 namespace crosslock::memory {
 
 struct server_limits {
-  std::size_t line_max = 8192;     ///< waiters of one name; one more is `queue_full`
-  std::size_t names_kept = 1024;   ///< idle names are forgotten only when there are more than so
+  std::size_t line_max = 8192;    ///< waiters of one name; one more is `queue_full`
+  std::size_t names_kept = 1024;  ///< idle names are forgotten only when there are more than so
 };
 
 /// A pure state machine: no clock, no thread, no randomness inside. What it does depends on the

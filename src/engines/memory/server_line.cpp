@@ -123,7 +123,11 @@ void server::serve(name_state& name, step& at, const owner_id& asking) {
                               at.now);
     leave_line(name, ticket);
     if (won.owner == asking) continue;
-    at.pushes.push_back({push::kind::granted, won.client, name.name, won.owner, ticket,
+    at.pushes.push_back({push::kind::granted,
+                         won.client,
+                         name.name,
+                         won.owner,
+                         ticket,
                          {fence{won.first}, fence{won.last}, won.lease, false}});
   }
   for (std::size_t i = first_push; i < at.pushes.size(); ++i) {

@@ -51,7 +51,7 @@ class waiting_room {
     int asks = 0;              ///< on their way
     ticket_number ticket = 0;  ///< zero: not known to be in line
     time_point sent{};
-    bool over = false;         ///< withdrawn or released while an ask was on its way
+    bool over = false;  ///< withdrawn or released while an ask was on its way
     std::optional<push> early;
   };
   /// Remembered until its offer has ended: a copy of that push must not be given back.
