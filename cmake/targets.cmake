@@ -19,6 +19,10 @@ function(crosslock_add_library name)
   add_library(${target} ${ARGN})
   add_library(crosslock::${name} ALIAS ${target})
   crosslock_compile_as_ours(${target})
+  # Nobody replaces our functions at run time: calls among them may be direct, or inlined.
+  # (clang inlines them anyway.)
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
   target_include_directories(${target}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>

@@ -13,7 +13,8 @@ namespace crosslock {
 
 /// An exclusive lock by name, owned by a thread, which may lock it again: that costs no round trip
 /// and no system call, keeps the fence, and is checked against the lease's deadline (`lost` is
-/// thrown when it has passed). It is given back when unlocked as often as locked. Thread-safe.
+/// thrown when it has passed; while over a second is left, the exact clock is read once per tick of
+/// the kernel). It is given back when unlocked as often as locked. Thread-safe.
 /// Meets TimedLockable. It has no asynchronous forms: those belong to no thread.
 ///
 /// An unlock by a thread that does not hold it changes nothing; the observer hears `not_owner`.

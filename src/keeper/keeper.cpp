@@ -44,7 +44,8 @@ bool keeper::keep(const std::shared_ptr<tenure>& tenure) {
   }
   tenure->renew_once = grant.offer;
   if (grant.offer) {
-    plan_renewal(tenure, now);
+    // A hold that is over soon needs no renewal at all: a handover then costs one request less.
+    plan_renewal(tenure, tenure->fixed ? now : take_up_offer(now, deadline));
   } else if (!tenure->fixed) {
     plan_renewal(tenure, next_renewal(grant.sent, grant.lease));
   }

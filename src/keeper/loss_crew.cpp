@@ -48,23 +48,23 @@ struct loss_crew::state : std::enable_shared_from_this<loss_crew::state> {
     self.finished = true;
   }
 
-  // The mutex is held. Returns members that have ended, to be joined without the mutex.
-  std::list<member> start_thread() {
+  // The mutex is held.
+  void start_thread() {
+    ++working;
+    member& added = members.emplace_back();
+    added.thread =
+        clock.start("crosslock-loss", [self = shared_from_this(), &added] { self->work(added); });
+  }
+
+  // The mutex is held. Members that have ended, to be joined without it.
+  std::list<member> take_ended() {
     std::list<member> ended;
     for (auto at = members.begin(); at != members.end();) {
       const auto next = std::next(at);
       if (at->finished) ended.splice(ended.end(), members, at);
       at = next;
     }
-    ++working;
-    member& added = members.emplace_back();
-    added.thread =
-        clock.start("crosslock-loss", [self = shared_from_this(), &added] { self->work(added); });
     return ended;
-  }
-
-  static void join(const std::list<member>& ended) noexcept {
-    for (const member& each : ended) each.thread->join();
   }
 };
 
@@ -72,27 +72,29 @@ loss_crew::loss_crew(seam::clock& clock) : state_{std::make_shared<state>(clock)
 
 loss_crew::~loss_crew() { close(); }
 
+// May be called from within an event of the engine, so nothing is waited for here: the clock thread
+// joins those that have ended.
 void loss_crew::tell(std::function<void()> notice) {
-  std::list<state::member> ended;
-  {
-    const std::lock_guard guard{state_->mutex};
-    if (state_->closed) return;
-    state_->waiting.push_back(std::move(notice));
-    if (state_->working == 0) ended = state_->start_thread();
-  }
-  state::join(ended);
+  const std::lock_guard guard{state_->mutex};
+  if (state_->closed) return;
+  state_->waiting.push_back(std::move(notice));
+  if (state_->working == 0) state_->start_thread();
 }
 
 time_point loss_crew::grow_if_stuck() {
   std::list<state::member> ended;
+  time_point look_again = time_point::max();
   {
     const std::lock_guard guard{state_->mutex};
-    if (state_->waiting.empty()) return time_point::max();
-    if (state_->taken == state_->taken_at_last_look) ended = state_->start_thread();
-    state_->taken_at_last_look = state_->taken;
+    ended = state_->take_ended();
+    if (!state_->waiting.empty()) {
+      if (state_->taken == state_->taken_at_last_look) state_->start_thread();
+      state_->taken_at_last_look = state_->taken;
+      look_again = state_->clock.now() + patience;
+    }
   }
-  state::join(ended);
-  return state_->clock.now() + patience;
+  for (const state::member& each : ended) each.thread->join();
+  return look_again;
 }
 
 void loss_crew::close() noexcept {

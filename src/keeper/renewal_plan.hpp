@@ -10,6 +10,11 @@ constexpr time_point next_renewal(time_point sent, duration lease) noexcept {
   return sent + lease / 3;
 }
 
+/// An offer becomes a full lease after a quarter of what is left of it: time for three more tries.
+constexpr time_point take_up_offer(time_point now, time_point deadline) noexcept {
+  return now + (deadline - now) / 4;
+}
+
 /// After a renewal without an answer: soon, then less often, but always several times more before
 /// the deadline.
 constexpr time_point retry_renewal(time_point now, duration lease, int failures) noexcept {

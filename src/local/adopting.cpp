@@ -17,6 +17,7 @@ std::shared_ptr<section> line::adopt(const receipt& paper, const wish& wish) {
                              .first = paper.fence,
                              .last = paper.fence,
                              .lease = wish.lease};
+  const core::claiming in_progress{home_};
   while (me.now_is == waiter::state::head) {
     const seam::claim claim = prepare_ask(me);
     try {

@@ -82,6 +82,7 @@ seam::claim line::prepare_ask(waiter& head) {
 }
 
 void line::claim_until_settled(waiter& me) {
+  const core::claiming in_progress{home_};
   acquire_cause cause = acquire_cause::asked;
   for (;;) {
     const seam::claim claim = prepare_ask(me);

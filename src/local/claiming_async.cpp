@@ -149,9 +149,13 @@ bool line::failed(const owner_id& owner, const error& why) {
   {
     const std::lock_guard guard{mutex_};
     if (phase_ == phase::held && tenure_->claim.owner == owner) {
-      taken_away = tenure_;
+      // An ask that ran out of time after a push had brought the grant says nothing about it.
+      if (why.which() == errc::lost) taken_away = tenure_;
     } else if (!claims_for(owner)) {
       return false;
+    } else if (head_->asynchronous() && why.which() == errc::lost) {
+      // A grant we had not heard of was taken away: back to the line, as a blocking head does.
+      plan_ask(duration::zero(), acquire_cause::looked, after);
     } else if (head_->asynchronous()) {
       on_server_ = on_server_ || why.outcome_unknown();
       const retry_options& retry = home_.settings().retry;
@@ -162,6 +166,7 @@ bool line::failed(const owner_id& owner, const error& why) {
         plan_ask(delay, next_cause_, after);
       }
     } else {
+      if (why.which() == errc::lost) pushed_.reset();  // taken away before it was taken up
       look_now_ = true;  // a blocking head hears it from its own next ask
       after.wake(*head_);
     }

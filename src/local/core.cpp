@@ -30,8 +30,19 @@ void core::close() noexcept {
   if (closed_.exchange(true)) return;
   closed_by_.store(clock_.now() + settings_.timeout);
   for (const auto& line : all_lines()) line->close();
+  for (;;) {
+    const std::uint32_t seen = claims_ended_.load();
+    if (claiming_.load() == 0 || clock_.now() >= closed_by_.load()) break;
+    clock_.park(claims_ended_, seen, closed_by_.load());
+  }
   keeper_->close();
   courier_->close();
+}
+
+core::claiming::~claiming() {
+  if (home_.claiming_.fetch_sub(1) != 1 || !home_.closed_.load()) return;
+  home_.claims_ended_.fetch_add(1);
+  home_.clock_.unpark(home_.claims_ended_);
 }
 
 time_point core::give_up() const noexcept {

@@ -48,6 +48,19 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   bool inherited_by_fork() const noexcept { return keeper_->inherited_by_fork(); }
   void close() noexcept;
 
+  /// A thread that claims on the server. close() waits for those: each must be able to take back
+  /// what it may be granted meanwhile.
+  class claiming {
+   public:
+    explicit claiming(core& home) noexcept : home_{home} { home_.claiming_.fetch_add(1); }
+    claiming(const claiming&) = delete;
+    claiming& operator=(const claiming&) = delete;
+    ~claiming();
+
+   private:
+    core& home_;
+  };
+
   const inner::settings& settings() const noexcept { return settings_; }
   seam::clock& clock() const noexcept { return clock_; }
   seam::engine& engine() const noexcept { return keeper_->engine(); }
@@ -75,6 +88,8 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   std::unique_ptr<inner::keeper> keeper_;
 
   std::atomic<bool> closed_{false};
+  std::atomic<std::uint32_t> claiming_{0};
+  seam::park_word claims_ended_{0};
   std::atomic<time_point> closed_by_{time_point::max()};
 
   std::mutex mutex_;

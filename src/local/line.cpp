@@ -294,6 +294,7 @@ void line::close() noexcept {
       }
     }
     if (phase_ == phase::claiming && head_->asynchronous()) {
+      on_server_ = true;  // an ask may be on its way
       fail(why, after);
     } else if (phase_ == phase::claiming) {
       after.wake(*head_);
@@ -308,12 +309,16 @@ void line::close() noexcept {
       giving = tenure_;
     }
   }
-  if (giving) {
-    give_back(*giving);
-    const std::lock_guard guard{mutex_};
-    advance(after);
-  }
+  // The holder is told before the release lets the next one in.
   after.run();
+  if (!giving) return;
+  give_back(*giving);
+  afterwards then{*this};
+  {
+    const std::lock_guard guard{mutex_};
+    advance(then);
+  }
+  then.run();
 }
 
 }  // namespace crosslock::inner

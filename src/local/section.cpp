@@ -66,7 +66,7 @@ void section::check_again() const {
                     state_.load(std::memory_order_acquire) == state::held && !inherited_by_fork();
   if (sure) return;
   check();
-  checked_tick_ = tenure_->deadline() - core_->clock().now() > much ? tick : 0;
+  checked_tick_ = tenure_->deadline() - core_->clock().now() > much ? tick : -1;
 }
 
 time_point section::expires_at() const noexcept { return tenure_->deadline(); }

@@ -62,7 +62,7 @@ class section {
   std::atomic<state> state_{state::waiting};
   std::atomic<loss_reason> lost_{loss_reason::none};
 
-  mutable std::int64_t checked_tick_ = 0;  // of the last check_again; 0: none counts
+  mutable std::int64_t checked_tick_ = -1;  // of the last check_again; -1: none counts
 
   mutable std::mutex stop_mutex_;
   mutable std::optional<std::stop_source> stop_;  // made when first asked for

@@ -1,0 +1,123 @@
+// Threads of one process share a client, as in any program; only scenes of clients have one each.
+#include "benchmarks/crosslock_subject.hpp"
+
+#include <crosslock/crosslock.hpp>
+
+#include <atomic>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace crosslock::bench {
+namespace {
+
+class crosslock_party final : public party {
+ public:
+  crosslock_party(const client& locks, const std::string& name) : mutex_{locks, name} {}
+
+  std::int64_t lock() override {
+    hold_.emplace(mutex_.acquire());
+    return hold_->fence().value();
+  }
+  void unlock() override { hold_.reset(); }
+
+ private:
+  mutex mutex_;
+  std::optional<hold> hold_;
+};
+
+class crosslock_reentrant final : public reentrant {
+ public:
+  crosslock_reentrant(const client& locks, const std::string& name) : mutex_{locks, name} {
+    mutex_.lock();
+  }
+  ~crosslock_reentrant() override { mutex_.unlock(); }
+
+  void again(std::uint64_t times) override {
+    for (; times > 0; --times) {
+      mutex_.lock();
+      mutex_.unlock();
+    }
+  }
+
+ private:
+  recursive_mutex mutex_;
+};
+
+class renewal_counter final : public observer {
+ public:
+  void renewed(std::string_view, crosslock::fence, renew_result result) noexcept override {
+    // Only the renewal thread writes: no need for an expensive increment.
+    const auto before = renewed_.load(std::memory_order_relaxed);
+    if (result == renew_result::renewed) renewed_.store(before + 1, std::memory_order_relaxed);
+  }
+  void lost(const lost_event&) noexcept override { lost_.store(true); }
+
+  std::uint64_t count() const {
+    if (lost_) throw std::runtime_error{"a lock was lost while its renewals were measured"};
+    return renewed_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint64_t> renewed_{0};
+  std::atomic<bool> lost_{false};
+};
+
+class crosslock_held final : public held_locks {
+ public:
+  crosslock_held(const std::string& url, const std::string& prefix, std::size_t count,
+                 std::chrono::milliseconds lease) {
+    options how;
+    how.lease = lease;
+    how.observer = counter_;
+    const client locks = connect(url, how);
+    for (std::size_t i = 0; i < count; ++i) {
+      holds_.push_back(mutex{locks, prefix + std::to_string(i)}.acquire());
+    }
+  }
+
+  std::uint64_t renewals() const override { return counter_->count(); }
+
+ private:
+  const std::shared_ptr<renewal_counter> counter_ = std::make_shared<renewal_counter>();
+  std::vector<hold> holds_;
+};
+
+class crosslock_subject final : public subject {
+ public:
+  explicit crosslock_subject(std::string url) : url_{std::move(url)} {}
+
+  std::string_view name() const override { return "crosslock"; }
+
+  parties assemble(const scene& scene) override {
+    parties made;
+    client locks = connect(url_);
+    for (std::size_t i = 0; i < scene.count; ++i) {
+      if (scene.who == scene::kind::clients && i > 0) locks = connect(url_);
+      const bool own_name = scene.who == scene::kind::own_names;
+      const std::string name = own_name ? scene.name + "/" + std::to_string(i) : scene.name;
+      made.push_back(std::make_unique<crosslock_party>(locks, name));
+    }
+    return made;
+  }
+
+  std::unique_ptr<reentrant> enter(const std::string& name) override {
+    return std::make_unique<crosslock_reentrant>(connect(url_), name);
+  }
+
+  std::unique_ptr<held_locks> hold_many(const std::string& prefix, std::size_t count,
+                                        std::chrono::milliseconds lease) override {
+    return std::make_unique<crosslock_held>(url_, prefix, count, lease);
+  }
+
+ private:
+  const std::string url_;
+};
+
+}  // namespace
+
+std::unique_ptr<subject> make_crosslock_subject(std::string url) {
+  return std::make_unique<crosslock_subject>(std::move(url));
+}
+
+}  // namespace crosslock::bench

@@ -1,0 +1,48 @@
+// Many locks are held and nobody does anything: what the process uses of the CPU is renewing.
+#include "benchmarks/workload.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <thread>
+
+namespace crosslock::bench {
+namespace {
+
+seconds cpu_time() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
+}
+
+}  // namespace
+
+measured run_renewals(subject& subject, std::size_t count, surroundings& around) {
+  using namespace std::chrono_literals;
+  constexpr auto lease = 600ms;  // renewed every 200 ms
+  const auto locks = subject.hold_many(around.fresh_name() + "/", count, lease);
+  // The batches find their rhythm: the first renewals come while the last locks are still taken.
+  std::this_thread::sleep_for(lease / 3);
+
+  const std::uint64_t requests = around.engine.requests();
+  const std::uint64_t renewed = locks->renewals();
+  const seconds used = cpu_time();
+  // Whole periods, so that every lock is renewed equally often.
+  const auto period = seconds{lease} / 3;
+  std::this_thread::sleep_for(period * std::max(2.0, std::floor(around.span / period)));
+  const seconds cost = cpu_time() - used;
+  const auto renewals = static_cast<double>(locks->renewals() - renewed);
+  if (renewals == 0) throw std::runtime_error{"nothing was renewed"};
+
+  measured result;
+  result.rate = renewals / cost.count();
+  result.cpu_us_per_op = cost.count() * 1e6 / renewals;
+  if (subject.name() == "crosslock") {
+    result.requests_per_op = static_cast<double>(around.engine.requests() - requests) / renewals;
+  }
+  return result;
+}
+
+}  // namespace crosslock::bench

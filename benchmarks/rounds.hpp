@@ -1,0 +1,42 @@
+// Repeating a measurement so that it can be believed.
+#pragma once
+
+#include "benchmarks/workload.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace crosslock::bench {
+
+/// The middle of several rounds, and how far they were apart.
+struct spread {
+  double median = 0;
+  double min = 0;
+  double max = 0;
+};
+
+/// What all rounds say of one subject.
+struct summary {
+  std::string_view engine;
+  std::string_view workload;
+  std::string_view subject;
+  std::optional<double> rate;   ///< median
+  std::optional<spread> ratio;  ///< to the floor of the same round
+  std::optional<double> p50_us;
+  std::optional<double> p99_us;
+  std::optional<double> requests_per_op;
+  std::optional<double> share_max_min;
+  std::optional<double> cpu_us_per_op;
+  std::optional<double> bytes;
+  std::optional<bool> system_calls;
+};
+
+/// Machines drift, so the subjects take turns: a ratio compares neighbours in time, and the median
+/// of all rounds is given. The first subject is the floor.
+std::vector<summary> run_rounds(const workload& workload,
+                                const std::vector<std::unique_ptr<subject>>& subjects, int rounds,
+                                surroundings& around);
+
+}  // namespace crosslock::bench

@@ -1,0 +1,64 @@
+// What is measured: crosslock itself, the floor of an engine, later also its peers.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace crosslock::bench {
+
+/// One participant's end of one lock. Used by one thread.
+class party {
+ public:
+  virtual ~party() = default;
+  /// Waits for the lock. Returns its fence; zero where there is none.
+  virtual std::int64_t lock() = 0;
+  virtual void unlock() = 0;
+};
+
+using parties = std::vector<std::unique_ptr<party>>;
+
+/// Who meets whom.
+struct scene {
+  enum class kind {
+    own_names,  ///< threads of one process, each with a name of its own
+    threads,    ///< threads of one process, all on one name
+    clients,    ///< all on one name, each with a connection of its own
+  };
+
+  kind who = kind::own_names;
+  std::size_t count = 1;
+  std::string name;  ///< never used before
+};
+
+/// A lock that this thread holds and can take again.
+class reentrant {
+ public:
+  virtual ~reentrant() = default;
+  /// Locks and unlocks so many times: one call, so that its own cost does not count.
+  virtual void again(std::uint64_t times) = 0;
+};
+
+/// Locks that are held, and renewed in the background, until it is destroyed.
+class held_locks {
+ public:
+  virtual ~held_locks() = default;
+  /// How many renewals there have been.
+  virtual std::uint64_t renewals() const = 0;
+};
+
+class subject {
+ public:
+  virtual ~subject() = default;
+  virtual std::string_view name() const = 0;
+  virtual parties assemble(const scene& scene) = 0;
+  virtual std::unique_ptr<reentrant> enter(const std::string& name) = 0;
+  virtual std::unique_ptr<held_locks> hold_many(const std::string& prefix, std::size_t count,
+                                                std::chrono::milliseconds lease) = 0;
+};
+
+}  // namespace crosslock::bench

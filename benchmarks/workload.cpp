@@ -1,0 +1,47 @@
+// The table of workloads.
+#include "benchmarks/workload.hpp"
+
+#include <utility>
+
+namespace crosslock::bench {
+namespace {
+
+workload on_scene(std::string name, std::string_view what, scene::kind who, std::size_t count) {
+  return {std::move(name), what, [who, count](subject& subject, surroundings& around) {
+            return run_scene(subject, {who, count, around.fresh_name()}, around);
+          }};
+}
+
+workload renewing(std::size_t count) {
+  return {"renew_" + std::to_string(count), "renewal, for each second of CPU",
+          [count](subject& subject, surroundings& around) {
+            return run_renewals(subject, count, around);
+          }};
+}
+
+}  // namespace
+
+std::vector<workload> workloads() {
+  using enum scene::kind;
+  return {
+      // First, while the heap is fresh.
+      {"weight_idle", "lock object", weigh_idle_locks},
+      {"weight_held", "held lock", weigh_held_locks},
+      {"weight_waiter", "waiting thread", weigh_waiters},
+      on_scene("own_name_1", "lock and unlock", own_names, 1),
+      on_scene("own_name_16", "lock and unlock", own_names, 16),
+      on_scene("own_name_64", "lock and unlock", own_names, 64),
+      on_scene("handover_processes_4", "handover", clients, 4),
+      on_scene("pass_threads_8", "handover", threads, 8),
+      on_scene("pass_threads_256", "handover", threads, 256),
+      on_scene("waiters_8", "handover", clients, 8),
+      on_scene("waiters_64", "handover", clients, 64),
+      on_scene("waiters_256", "handover", clients, 256),
+      {"reentry", "lock and unlock while held", run_reentry},
+      renewing(100),
+      renewing(1'000),
+      renewing(10'000),
+  };
+}
+
+}  // namespace crosslock::bench

@@ -1,0 +1,57 @@
+// The workloads: the same names and the same code for every engine.
+#pragma once
+
+#include "benchmarks/engines/engine.hpp"
+#include "benchmarks/histogram.hpp"
+#include "benchmarks/subject.hpp"
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace crosslock::bench {
+
+using seconds = std::chrono::duration<double>;
+
+/// What one run of one subject gave. What does not apply is empty.
+struct measured {
+  std::optional<double> rate;  ///< operations (handovers, renewals for each CPU second) a second
+  histogram latency;           ///< from the call of lock to the return of unlock
+  std::optional<double> requests_per_op;
+  std::optional<double> share_max_min;  ///< the luckiest party's handovers by the unluckiest's
+  std::optional<double> cpu_us_per_op;
+  std::optional<double> bytes;       ///< of memory, for each
+  std::optional<bool> system_calls;  ///< whether it makes any
+};
+
+struct surroundings {
+  crosslock::bench::engine& engine;
+  seconds span;  ///< how long to measure
+  int names = 0;
+
+  /// A name that no run before has used.
+  std::string fresh_name() { return "bench/" + std::to_string(++names); }
+};
+
+struct workload {
+  std::string name;
+  std::string_view what;  ///< one operation, for people
+  std::function<measured(subject&, surroundings&)> run;
+};
+
+/// In the order in which they are run and printed.
+std::vector<workload> workloads();
+
+// How they are run. Each throws std::runtime_error when a subject breaks a promise.
+measured run_scene(subject& subject, scene scene, surroundings& around);
+measured run_reentry(subject& subject, surroundings& around);
+measured run_renewals(subject& subject, std::size_t count, surroundings& around);
+/// What a lock that nobody holds costs, one that is held, and a thread that waits for one.
+measured weigh_idle_locks(subject& subject, surroundings& around);
+measured weigh_held_locks(subject& subject, surroundings& around);
+measured weigh_waiters(subject& subject, surroundings& around);
+
+}  // namespace crosslock::bench
