@@ -29,7 +29,7 @@ class client {
   /// While the hold is valid at most one thread in the whole cluster is in `fn(hold&)` or `fn()`.
   /// Waits for the lock, returns what fn returns, and frees the lock also when fn throws.
   template <class Fn>
-  auto run(std::string_view name, Fn&& fn) const {
+  decltype(auto) run(std::string_view name, Fn&& fn) const {
     auto held = acquire(name);
     return call(std::forward<Fn>(fn), held);
   }
@@ -38,7 +38,7 @@ class client {
   template <class Fn>
   auto try_run(std::string_view name, Fn&& fn) const {
     auto held = try_acquire(name);
-    using result = decltype(call(std::forward<Fn>(fn), *held));
+    using result = std::decay_t<decltype(call(std::forward<Fn>(fn), *held))>;
     if constexpr (std::is_void_v<result>) {
       if (!held) return false;
       call(std::forward<Fn>(fn), *held);

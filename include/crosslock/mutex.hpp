@@ -5,6 +5,7 @@
 #include <crosslock/hold.hpp>
 #include <crosslock/wait.hpp>
 
+#include <concepts>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -53,7 +54,10 @@ class mutex {
 
   // The rich way.
   hold acquire(acquire_how how = {});  ///< with a stop_token: use the form below
-  std::optional<hold> acquire(std::stop_token stop);
+  template <std::same_as<std::stop_token> Stop>
+  std::optional<hold> acquire(Stop stop) {  // a template, so that acquire({}) is the form above
+    return acquire_until_stopped(std::move(stop));
+  }
   std::optional<hold> try_acquire(acquire_how how = {});
   template <class Rep, class Period>
   std::optional<hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
@@ -83,6 +87,7 @@ class mutex {
   struct state;
 
   bool lock_within(duration wait);
+  std::optional<hold> acquire_until_stopped(std::stop_token stop);
   std::optional<hold> acquire_within(duration wait, acquire_how how);
 
   std::unique_ptr<state> state_;

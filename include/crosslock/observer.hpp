@@ -35,6 +35,7 @@ enum class release_result {
   released,   ///< it was ours and is free, or with the next in line
   passed,     ///< it was ours and went to the next thread of this process
   lost,       ///< it had been lost before
+  detached,   ///< it goes on as a receipt (only told to the observer)
   not_held,   ///< there was nothing to release
   not_owner,  ///< the calling thread does not hold it (recursive_mutex)
   unknown,    ///< no answer; the release goes on in the background until the lease ends
@@ -74,8 +75,8 @@ class observer {
   enum class renew_result { renewed, lost, unknown };
   /// How a wait without a hold ended.
   enum class wait_result { busy, timed_out, cancelled, failed };
-  /// One request to the server and its answer, by the verb of the seam. An asynchronous ask is
-  /// counted when it has been sent.
+  /// One request to the server and its answer, by the verb of the seam. Asynchronous asks are
+  /// not counted.
   enum class verb { ask, withdraw, renew, release, adopt, break_lock, look };
 
   virtual ~observer() = default;

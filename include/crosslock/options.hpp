@@ -43,7 +43,7 @@ struct options {
   std::string who{};  ///< shown to others beside user@host, pid and program
   std::function<void(log_level, std::string_view)> log{};  ///< silent by default
   std::shared_ptr<crosslock::observer> observer{};
-  /// Where continuations of asynchronous acquires run. Default: one thread of the client's own,
+  /// Where continuations of asynchronous acquires run; it must not call them before it returns. Default: one thread of the client's own,
   /// started at the first asynchronous acquire.
   std::function<void(std::function<void()>)> executor{};
 };

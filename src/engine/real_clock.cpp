@@ -106,7 +106,13 @@ class os_thread final : public thread {
  public:
   os_thread(std::string_view name, std::function<void()> body) {
     const signals_blocked blocked;
-    thread_ = std::thread{std::move(body)};
+    try {
+      thread_ = std::thread{std::move(body)};
+    } catch (const std::system_error& why) {
+      throw error{errc::unsupported,
+                  std::string{"no thread can be started: "} + why.what(),
+                  {.engine = {}, .native_code = why.code().value(), .outcome_unknown = false}};
+    }
     pthread_setname_np(thread_.native_handle(), std::string{name.substr(0, 15)}.c_str());
   }
   void join() override { thread_.join(); }

@@ -1,11 +1,14 @@
 // A thread that runs errands in the order of their moments.
 #include "keeper/errands.hpp"
 
+#include <crosslock/error.hpp>
+
 #include <utility>
 
 namespace crosslock::inner {
 
-errands::errands(seam::clock& clock) : clock_{clock} {}
+errands::errands(seam::clock& clock, const char* thread_name)
+    : clock_{clock}, thread_name_{thread_name} {}
 
 errands::~errands() { close(); }
 
@@ -16,7 +19,11 @@ errands::ticket errands::at(time_point moment, std::function<void()> errand) {
     if (closing_) return planned;
     planned.number = ++numbers_;
     planned_.emplace(planned, std::move(errand));
-    if (!thread_) thread_ = clock_.start("crosslock-later", [this] { work(); });
+    try {
+      if (!thread_) thread_ = clock_.start(thread_name_, [this] { work(); });
+    } catch (const error&) {
+      // No thread is to be had: the errand stays, and the next one tries again.
+    }
     news_.fetch_add(1);
   }
   clock_.unpark(news_);
@@ -52,6 +59,11 @@ void errands::work() {
     errand();
     guard.lock();
   }
+}
+
+bool errands::is_current() const {
+  const std::lock_guard guard{mutex_};
+  return thread_ && thread_->is_current();
 }
 
 void errands::close() noexcept {

@@ -3,7 +3,6 @@
 
 #include "engine/clock.hpp"
 
-#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -17,7 +16,7 @@ namespace crosslock::inner {
 /// posts itself once more. Thread-safe.
 class errands {
  public:
-  explicit errands(seam::clock& clock);
+  errands(seam::clock& clock, const char* thread_name);
   ~errands();
   errands(const errands&) = delete;
   errands& operator=(const errands&) = delete;
@@ -34,8 +33,7 @@ class errands {
   /// Forgets an errand that has not begun; harmless otherwise.
   void cancel(ticket planned);
 
-  /// True once close() was called: what still runs should be brief.
-  bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
+  bool is_current() const;
   /// Runs what is due, drops what is not, and ends the thread. Later errands are dropped.
   void close() noexcept;
 
@@ -43,13 +41,14 @@ class errands {
   void work();
 
   seam::clock& clock_;
+  const char* const thread_name_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<ticket, std::function<void()>> planned_;
   std::uint64_t numbers_ = 0;
   std::unique_ptr<seam::thread> thread_;
   seam::park_word news_{0};
-  std::atomic<bool> closing_{false};  // written under the mutex
+  bool closing_ = false;
 };
 
 }  // namespace crosslock::inner

@@ -19,10 +19,11 @@ keeper::keeper(std::unique_ptr<seam::engine> engine, seam::clock& clock, const s
       settings_{settings},
       fork_generation_{seam::fork_generation()},
       random_{clock},
-      errands_{clock},
+      requests_{clock, "crosslock-later"},
+      timers_{clock, "crosslock-timer"},
       crew_{clock} {}
 
-keeper::~keeper() { close(); }
+keeper::~keeper() { close(clock_.now()); }
 
 bool keeper::keep(const std::shared_ptr<tenure>& tenure) {
   const time_point now = clock_.now();
@@ -30,12 +31,12 @@ bool keeper::keep(const std::shared_ptr<tenure>& tenure) {
   const time_point from = counted_from(grant.sent, now);
   const time_point deadline = valid_until(from, grant.lease);
   if (deadline - notice_lead(grant.lease) <= now) return false;
+  const std::lock_guard guard{mutex_};
+  if (closing_) return false;
+  start_threads();
   tenure->deadline_ns.store(deadline.time_since_epoch().count(), std::memory_order_release);
   tenure->now_is.store(tenure::state::kept);
   hold_begins(*tenure, now);
-
-  const std::lock_guard guard{mutex_};
-  if (!clock_thread_) start_threads();
   const time_point tell = tell_at(*tenure);
   alarms_.push(tenure, tell);
   if (tell < alarm_set_for_) {
@@ -83,11 +84,22 @@ void keeper::tell_loss(std::function<void()> notice) {
   if (alarm_) alarm_->ring();
 }
 
+// The mutex is held. Throws when there are no threads left; the next grant then tries again.
 void keeper::start_threads() {
-  if (closing_) return;
-  alarm_ = clock_.make_alarm();
-  clock_thread_ = clock_.start("crosslock-clock", [this] { watch_deadlines(); });
-  renewal_thread_ = clock_.start("crosslock-renew", [this] { renew_when_due(); });
+  if (!alarm_) alarm_ = clock_.make_alarm();
+  if (!clock_thread_) {
+    clock_thread_ = clock_.start("crosslock-clock", [this] { watch_deadlines(); });
+  }
+  if (!renewal_thread_) {
+    renewal_thread_ = clock_.start("crosslock-renew", [this] { renew_when_due(); });
+  }
+}
+
+bool keeper::on_own_thread() const {
+  if (requests_.is_current() || timers_.is_current()) return true;
+  const std::lock_guard guard{mutex_};
+  return (clock_thread_ && clock_thread_->is_current()) ||
+         (renewal_thread_ && renewal_thread_->is_current());
 }
 
 duration keeper::retry_pause(int failures) {
@@ -107,8 +119,8 @@ loss_reason keeper::why_now(const tenure& tenure, time_point now) const noexcept
   return tenure.fixed ? loss_reason::lease_ended : loss_reason::expired;
 }
 
-std::vector<std::shared_ptr<tenure>> keeper::take_due(time_point now) {
-  std::vector<std::shared_ptr<tenure>> due;
+std::vector<keeper::due_loss> keeper::take_due(time_point now) {
+  std::vector<due_loss> due;
   if (seam::mutated(seam::mutant::loss_told_by_io_thread)) return due;
   const std::lock_guard guard{mutex_};
   while (!alarms_.empty() && alarms_.first_moment() <= now) {
@@ -116,7 +128,8 @@ std::vector<std::shared_ptr<tenure>> keeper::take_due(time_point now) {
     if (tell > now) {
       alarms_.move(*alarms_.first(), tell);
     } else {
-      due.push_back(alarms_.pop());
+      const loss_reason reason = why_now(*alarms_.first(), now);
+      due.push_back({alarms_.pop(), reason});
     }
   }
   return due;
@@ -134,7 +147,7 @@ time_point keeper::next_alarm() {
 void keeper::watch_deadlines() {
   for (;;) {
     const time_point now = clock_.now();
-    for (const auto& tenure : take_due(now)) lose(*tenure, why_now(*tenure, now));
+    for (const due_loss& due : take_due(now)) lose(*due.tenure, due.reason);
     const time_point next = next_alarm();
     {
       const std::lock_guard guard{mutex_};
@@ -144,7 +157,8 @@ void keeper::watch_deadlines() {
   }
 }
 
-void keeper::close() noexcept {
+void keeper::close(time_point by) noexcept {
+  closed_by_.store(by);
   std::unique_ptr<seam::thread> clock_thread;
   std::unique_ptr<seam::thread> renewal_thread;
   {
@@ -158,7 +172,8 @@ void keeper::close() noexcept {
   clock_.unpark(renewal_news_);
   if (clock_thread) clock_thread->join();
   if (renewal_thread) renewal_thread->join();
-  errands_.close();
+  timers_.close();
+  requests_.close();
   crew_.close();
   if (!std::exchange(disconnected_, true)) engine_->close();
 }

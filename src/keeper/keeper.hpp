@@ -50,11 +50,15 @@ class keeper {
   /// Runs a notice of loss on a thread of its own.
   void tell_loss(std::function<void()> notice);
 
-  /// Stops renewing and watching, runs the errands that are due, and disconnects.
-  void close() noexcept;
+  /// Stops renewing and watching, runs the errands that are due as far as time allows, and
+  /// disconnects.
+  void close(time_point by) noexcept;
+  /// True on one of the keeper's own threads, which cannot destroy it.
+  bool on_own_thread() const;
 
   seam::engine& engine() const noexcept { return *engine_; }
-  errands& background() noexcept { return errands_; }
+  /// For what takes no time: the ends of asynchronous waits, and their next asks.
+  errands& timers() noexcept { return timers_; }
   owner_id draw_owner() { return random_.draw(); }
   /// How long to wait before a request that failed so many times is made again.
   duration retry_pause(int failures);
@@ -69,7 +73,11 @@ class keeper {
 
   void start_threads();
   void watch_deadlines();
-  std::vector<std::shared_ptr<tenure>> take_due(time_point now);
+  struct due_loss {
+    std::shared_ptr<inner::tenure> tenure;
+    loss_reason reason;
+  };
+  std::vector<due_loss> take_due(time_point now);
   time_point next_alarm();
   time_point tell_at(const tenure& tenure) const noexcept;
   loss_reason why_now(const tenure& tenure, time_point now) const noexcept;
@@ -78,6 +86,9 @@ class keeper {
   void renew(const renewal_batch& batch, time_point now);
   void settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& renewal, time_point now);
   time_point errand_give_up() const noexcept;
+  template <class Request>
+  void insist(duration lease, time_point until, Request request, int failures = 0);
+  void wake_renewals_by(time_point moment);
   void plan_renewal(const std::shared_ptr<tenure>& tenure, time_point moment);
 
   const std::unique_ptr<seam::engine> engine_;
@@ -86,11 +97,14 @@ class keeper {
   const std::uint32_t fork_generation_;
 
   seam::owner_source random_;
-  errands errands_;
+  errands requests_;  // withdrawals and releases that nobody waits for
+  errands timers_;
   loss_crew crew_;
   std::unique_ptr<seam::alarm> alarm_;
 
-  std::mutex mutex_;
+  std::atomic<time_point> closed_by_{time_point::max()};
+
+  mutable std::mutex mutex_;
   timer_heap<tenure, &tenure::place_in_alarms> alarms_;
   timer_heap<tenure, &tenure::place_in_renewals> renewals_;
   time_point alarm_set_for_ = time_point::max();

@@ -1,6 +1,8 @@
 // A queue of notices and threads that empty it and then end.
 #include "keeper/loss_crew.hpp"
 
+#include <crosslock/error.hpp>
+
 #include <deque>
 #include <iterator>
 #include <list>
@@ -50,10 +52,14 @@ struct loss_crew::state : std::enable_shared_from_this<loss_crew::state> {
 
   // The mutex is held.
   void start_thread() {
-    ++working;
     member& added = members.emplace_back();
-    added.thread =
-        clock.start("crosslock-loss", [self = shared_from_this(), &added] { self->work(added); });
+    try {
+      added.thread =
+          clock.start("crosslock-loss", [self = shared_from_this(), &added] { self->work(added); });
+      ++working;
+    } catch (const error&) {
+      members.pop_back();  // none is to be had: the clock thread tries again in a moment
+    }
   }
 
   // The mutex is held. Members that have ended, to be joined without it.

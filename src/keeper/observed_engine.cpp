@@ -22,7 +22,7 @@ class observed_engine final : public seam::engine {
     return timed(observer::verb::ask, [&] { return engine_->ask(claim, give_up); });
   }
   void ask_async(const seam::claim& claim, time_point give_up) override {
-    timed(observer::verb::ask, [&] { engine_->ask_async(claim, give_up); });
+    engine_->ask_async(claim, give_up);  // its answer comes through turn
   }
   void withdraw(const seam::claim& claim, time_point give_up) override {
     timed(observer::verb::withdraw, [&] { engine_->withdraw(claim, give_up); });

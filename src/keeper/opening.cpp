@@ -9,6 +9,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -79,6 +80,11 @@ settings settle(const options& options, seam::url& url) {
   require_positive("timeout", settled.timeout);
   require_positive("max_hold", settled.max_hold);
   require_positive("look_every", settled.look_every);
+  // Longer than anybody waits; so that adding them to the time never overflows.
+  constexpr duration day = std::chrono::hours{24};
+  settled.timeout = std::min(settled.timeout, day);
+  settled.look_every = std::min(settled.look_every, day);
+  if (settled.max_hold > 36500 * day) settled.max_hold = duration::max();
   const auto prefix_in_url = url.take("prefix");
   settled.prefix = options.prefix  ? *options.prefix
                    : prefix_in_url ? *prefix_in_url

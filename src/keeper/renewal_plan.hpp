@@ -3,6 +3,8 @@
 
 #include <crosslock/time.hpp>
 
+#include <algorithm>
+
 namespace crosslock::inner {
 
 /// A lease is renewed when a third of it has passed since the request that it counts from.
@@ -33,7 +35,9 @@ constexpr time_point renewal_give_up(time_point now, time_point first_deadline,
                                      duration timeout) noexcept {
   const duration half = (first_deadline - now) / 2;
   const duration least = std::chrono::milliseconds{5};
-  return now + (half < least ? least : half < timeout ? half : timeout);
+  // An offer that comes meanwhile must not wait for a server that is silent just now.
+  const duration most = std::min<duration>(timeout, std::chrono::seconds{1});
+  return now + std::clamp(half, least, std::max(least, most));
 }
 
 }  // namespace crosslock::inner

@@ -11,11 +11,7 @@ namespace crosslock::inner {
 // The mutex is held.
 void keeper::plan_renewal(const std::shared_ptr<tenure>& tenure, time_point moment) {
   renewals_.push(tenure, moment);
-  if (moment < renewal_set_for_) {
-    renewal_set_for_ = moment;
-    renewal_news_.fetch_add(1);
-    clock_.unpark(renewal_news_);
-  }
+  wake_renewals_by(moment);
 }
 
 void keeper::renew_soon(tenure& tenure) {
@@ -23,11 +19,15 @@ void keeper::renew_soon(tenure& tenure) {
   if (tenure.place_in_renewals == tenure::nowhere) return;  // it is being renewed this moment
   const time_point now = clock_.now();
   renewals_.move(tenure, now);
-  if (now < renewal_set_for_) {
-    renewal_set_for_ = now;
-    renewal_news_.fetch_add(1);
-    clock_.unpark(renewal_news_);
-  }
+  wake_renewals_by(now);
+}
+
+// The mutex is held.
+void keeper::wake_renewals_by(time_point moment) {
+  if (moment >= renewal_set_for_) return;
+  renewal_set_for_ = moment;
+  renewal_news_.fetch_add(1);
+  clock_.unpark(renewal_news_);
 }
 
 void keeper::renew_when_due() {
@@ -71,7 +71,7 @@ void keeper::renew(const renewal_batch& batch, time_point now) {
   }
   try {
     engine_->renew(batch_, renewal_give_up(now, first_deadline, settings_.timeout));
-  } catch (const error&) {
+  } catch (const std::exception&) {
     // Items that were not answered say unknown: their deadlines stay where they are.
   }
   const time_point answered = clock_.now();
@@ -106,7 +106,7 @@ void keeper::settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& 
         plan_renewal(tenure, next_renewal(renewal.sent, renewal.granted_lease));
       }
     } else if (!tenure->fixed || tenure->renew_once) {
-      const duration lease = tenure->grant.lease;
+      const duration lease = tenure->renew_once ? tenure->grant.lease : tenure->claim.lease;
       plan_renewal(tenure, retry_renewal(now, lease, tenure->failed_renewals++));
     }
   }
@@ -128,49 +128,34 @@ void keeper::withdraw(const seam::claim& claim) {
 }
 
 time_point keeper::errand_give_up() const noexcept {
-  constexpr duration brief = std::chrono::milliseconds{100};
-  const duration allowed = errands_.closing() ? brief : settings_.timeout;
-  return clock_.now() + std::min(allowed, settings_.timeout);
+  return std::min(clock_.now() + settings_.timeout, closed_by_.load());
+}
+
+/// Makes a request in the background again and again, until it is answered or `until`.
+template <class Request>
+void keeper::insist(duration lease, time_point until, Request request, int failures) {
+  requests_.post([this, lease, until, request = std::move(request), failures] {
+    if (clock_.now() >= closed_by_.load()) return;
+    try {
+      request(errand_give_up());
+    } catch (const std::exception&) {
+      const time_point again = retry_renewal(clock_.now(), lease, failures);
+      if (again >= until) return;
+      timers_.at(again, [this, lease, until, request, failures] {
+        insist(lease, until, request, failures + 1);
+      });
+    }
+  });
 }
 
 void keeper::withdraw_later(const seam::claim& claim) {
   // Later than this the server has dropped it by itself: a place in line ends sooner than a lease.
   const time_point until = clock_.now() + claim.lease + lease_margin(claim.lease);
-  struct errand {
-    keeper& self;
-    seam::claim claim;
-    time_point until;
-    int attempt = 0;
-
-    void operator()() {
-      try {
-        self.engine_->withdraw(claim, self.errand_give_up());
-      } catch (const error&) {
-        const time_point again = retry_renewal(self.clock_.now(), claim.lease, attempt++);
-        if (again < until) self.errands_.at(again, *this);
-      }
-    }
-  };
-  errands_.post(errand{*this, claim, until});
+  insist(claim.lease, until, [this, claim](time_point by) { engine_->withdraw(claim, by); });
 }
 
 void keeper::release_later(const seam::grant& grant, time_point deadline) {
-  struct errand {
-    keeper& self;
-    seam::grant grant;
-    time_point until;
-    int attempt = 0;
-
-    void operator()() {
-      try {
-        self.engine_->release(grant, self.errand_give_up());
-      } catch (const error&) {
-        const time_point again = retry_renewal(self.clock_.now(), grant.lease, attempt++);
-        if (again < until) self.errands_.at(again, *this);
-      }
-    }
-  };
-  errands_.post(errand{*this, grant, deadline});
+  insist(grant.lease, deadline, [this, grant](time_point by) { engine_->release(grant, by); });
 }
 
 }  // namespace crosslock::inner

@@ -24,11 +24,15 @@ struct settings {
 
   /// Logs the parts as one line, which is put together only if anybody listens.
   template <class... Parts>
-  void say(log_level level, const Parts&... parts) const {
+  void say(log_level level, const Parts&... parts) const noexcept {
     if (!log) return;
-    std::string line;
-    (line += ... += parts);
-    log(level, line);
+    try {
+      std::string line;
+      (line += ... += parts);
+      log(level, line);
+    } catch (...) {
+      // A log that fails must not end a renewal or a release.
+    }
   }
 };
 

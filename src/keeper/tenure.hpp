@@ -42,7 +42,7 @@ class tenure {
   std::atomic<bool> want_fences{false};
 
   // Guarded by the line's mutex.
-  std::int64_t next_fence = 0;
+  std::int64_t drawn_fence = 0;  ///< the last one given to a hold
   std::int64_t last_fence = 0;
   std::int64_t more_first = 0;  ///< a further block, reserved by a renewal; 0: none
   std::int64_t more_last = 0;

@@ -17,26 +17,32 @@ std::shared_ptr<section> line::adopt(const receipt& paper, const wish& wish) {
                              .first = paper.fence,
                              .last = paper.fence,
                              .lease = wish.lease};
-  const core::claiming in_progress{home_};
-  while (me.now_is == waiter::state::head) {
-    const seam::claim claim = prepare_ask(me);
-    try {
-      const auto adopted = home_.engine().adopt(detached, claim, home_.give_up());
-      settle_adoption(adopted, paper);
-    } catch (const error& why) {
-      const auto delay = retry_delay(me, why);
-      if (delay && !wait_in_line(me, *delay)) break;
-    }
+  try {
+    while (me.now_is == waiter::state::head) adopt_once(me, detached, paper);
+  } catch (...) {
+    abandon_claim(me);
+    throw;
   }
+  home_.claim_ends();
   report(home_, me);
   if (me.failure) std::rethrow_exception(me.failure);
   return me.now_is == waiter::state::granted ? std::move(me.section) : nullptr;
+}
+
+void line::adopt_once(waiter& me, const seam::grant& detached, const receipt& paper) {
+  const seam::claim claim = prepare_ask(me);
+  try {
+    settle_adoption(home_.engine().adopt(detached, claim, home_.give_up()), paper);
+  } catch (const error& why) {
+    if (const auto delay = retry_delay(me, why)) wait_in_line(me, *delay);
+  }
 }
 
 void line::settle_adoption(const std::optional<seam::grant>& adopted, const receipt& paper) {
   afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
+    was_on_server_ = true;
     if (!adopted) {
       on_server_ = false;
       leave(observer::wait_result::busy, after);

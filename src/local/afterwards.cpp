@@ -58,7 +58,7 @@ void line::afterwards::run() {
 }
 
 void line::afterwards::ask_later(time_point moment, std::uint64_t round) {
-  line_.home_.keeper().background().at(moment, [weak = line_.weak_from_this(), round] {
+  line_.home_.keeper().timers().at(moment, [weak = line_.weak_from_this(), round] {
     if (const auto here = weak.lock()) here->ask_without_blocking(round);
   });
 }
@@ -70,31 +70,34 @@ void line::afterwards::tell_loss() {
   // The notice outlives this step, and the client perhaps: it owns all it needs.
   home.keeper().tell_loss([stop = std::move(stop_), event = *lost_, name = line_.name_,
                            observer = settings.observer, log = settings.log]() mutable {
+    if (stop) stop->request_stop();
     if (observer) observer->lost(event);
     if (log) {
       log(log_level::warning,
           "lost '" + name->str() + "': " + std::string{to_string(event.reason)});
     }
-    if (stop) stop->request_stop();
   });
 }
 
 void line::afterwards::deliver_one(const std::shared_ptr<waiter>& done) {
   core& home = line_.home_;
-  home.keeper().background().cancel(done->timer);
+  home.keeper().timers().cancel(done->timer);
   report(home, *done);
   home.courier().post([done] {
+    // Out of the waiter, which may end on a thread of the library: both may own the client.
+    auto section = std::move(done->section);
+    const auto callback = std::move(done->done);
     acquire_result result;
     result.failure = done->failure;
-    if (done->now_is == waiter::state::granted) result.hold.emplace(std::move(done->section));
-    done->done(std::move(result));
+    if (done->now_is == waiter::state::granted) result.hold.emplace(std::move(section));
+    callback(std::move(result));
   });
 }
 
 void report(core& home, const waiter& ended) {
   observer* const observer = home.observer();
   if (!observer) return;
-  const std::string_view name = ended.section->name().view();
+  const std::string_view name = ended.section->full_name().view();
   const duration waited = home.clock().now() - ended.started;
   if (ended.now_is == waiter::state::granted) {
     observer->acquired({.name = name,

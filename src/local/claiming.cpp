@@ -36,7 +36,15 @@ std::shared_ptr<section> line::acquire(const wish& wish) {
   }
   enter(me);
   wait_in_queue(me);
-  if (me.now_is == waiter::state::head) claim_until_settled(me);
+  if (me.now_is == waiter::state::head) {
+    try {
+      claim_until_settled(me);
+    } catch (...) {
+      abandon_claim(me);
+      throw;
+    }
+    home_.claim_ends();
+  }
   report(home_, me);
   if (me.failure) std::rethrow_exception(me.failure);
   return me.now_is == waiter::state::granted ? std::move(me.section) : nullptr;
@@ -44,14 +52,34 @@ std::shared_ptr<section> line::acquire(const wish& wish) {
 
 void line::enter(waiter& me) {
   const std::lock_guard guard{mutex_};
+  place(me);
+}
+
+// The mutex is held.
+void line::place(waiter& me) {
   if (closed_) throw error{errc::closed, "the client was closed"};
   if (phase_ == phase::idle) {
     become_head(me);
   } else if (me.wish.waits()) {
     queue_.push_back(me);
+    me.now_is = waiter::state::queued;
   } else {
     me.now_is = waiter::state::left;
   }
+}
+
+// Out of memory, or of threads, on the way: nothing may point to this waiter any more.
+void line::abandon_claim(waiter& me) noexcept {
+  afterwards after{*this};
+  {
+    const std::lock_guard guard{mutex_};
+    if (me.now_is == waiter::state::head) {
+      on_server_ = true;
+      leave(observer::wait_result::failed, after);
+    }
+  }
+  home_.claim_ends();
+  after.run();
 }
 
 void line::wait_in_queue(waiter& me) {
@@ -78,11 +106,12 @@ seam::claim line::prepare_ask(waiter& head) {
   const std::lock_guard guard{mutex_};
   look_now_ = false;
   if (seam::mutated(seam::mutant::retry_with_new_owner) && failures_ > 0) new_tenure(head.wish);
+  was_on_server_ = on_server_;
+  on_server_ = true;  // from now on, unless the answer says otherwise
   return tenure_->claim;
 }
 
 void line::claim_until_settled(waiter& me) {
-  const core::claiming in_progress{home_};
   acquire_cause cause = acquire_cause::asked;
   for (;;) {
     const seam::claim claim = prepare_ask(me);
@@ -110,6 +139,7 @@ bool line::settle_answer(const seam::answer& answer, acquire_cause cause) {
   {
     const std::lock_guard guard{mutex_};
     failures_ = 0;
+    was_on_server_ = true;
     if (answer.result == seam::ask_result::granted) {
       settled = take(answer.granted, cause, after);
     } else if (answer.result == seam::ask_result::busy && !head_->wish.waits()) {
@@ -129,7 +159,7 @@ std::optional<duration> line::retry_delay(waiter& me, const error& why) {
   std::optional<duration> delay;
   {
     const std::lock_guard guard{mutex_};
-    on_server_ = on_server_ || why.outcome_unknown();
+    on_server_ = was_on_server_ || why.outcome_unknown();
     const retry_options& retry = home_.settings().retry;
     delay = home_.keeper().retry_pause(failures_);
     const bool hopeless = !why.retryable() || !me.wish.waits() || ++failures_ > retry.tries ||

@@ -17,26 +17,24 @@ void line::acquire_async(const wish& wish, acquire_callback done) {
   me->started = home_.clock().now();
   me->section = std::make_shared<section>(home_.shared_from_this(), shared_from_this());
   me->done = std::move(done);
-  me->self = me;
   const std::weak_ptr<line> weak = weak_from_this();
-  if (wish.waits() && wish.end != time_point::max()) {
-    me->timer = home_.keeper().background().at(wish.end, [weak, waiting = std::weak_ptr{me}] {
-      const auto here = weak.lock();
-      const auto waited = waiting.lock();
-      if (here && waited) here->cancel(*waited, observer::wait_result::timed_out);
-    });
-  }
-  try {
-    enter(*me);
-  } catch (...) {
-    me->self.reset();
-    throw;
-  }
   afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
-    if (head_ == me.get()) after.ask(++round_);
-    if (me->now_is == waiter::state::left) after.deliver(std::move(me->self));
+    place(*me);
+    if (me->now_is == waiter::state::left) {
+      after.deliver(me);
+    } else {
+      me->self = me;
+      if (me->now_is == waiter::state::head) after.ask(++round_);
+      if (wish.end != time_point::max()) {
+        me->timer = home_.keeper().timers().at(wish.end, [weak, waiting = std::weak_ptr{me}] {
+          const auto here = weak.lock();
+          const auto waited = waiting.lock();
+          if (here && waited) here->cancel(*waited, observer::wait_result::timed_out);
+        });
+      }
+    }
   }
   after.run();
   if (wish.stop.stop_possible()) {
@@ -71,11 +69,16 @@ void line::ask_without_blocking(std::uint64_t round) {
     const std::lock_guard guard{mutex_};
     if (phase_ != phase::claiming || !head_->asynchronous() || round != round_) return;
     claim = tenure_->claim;
+    asking_ = true;
+    was_on_server_ = on_server_;
+    on_server_ = true;
   }
   try {
     home_.engine().ask_async(claim, home_.clock().now() + home_.settings().timeout);
   } catch (const error& why) {
     failed(claim.owner, why);
+  } catch (const std::exception& why) {
+    failed(claim.owner, error{errc::unsupported, why.what()});
   }
 }
 
@@ -89,8 +92,10 @@ bool line::answered(const owner_id& owner, const seam::answer& answer) {
   {
     const std::lock_guard guard{mutex_};
     if (!claims_for(owner) || !head_->asynchronous()) {
-      return phase_ == phase::held && tenure_->claim.owner == owner;
+      // Held, or being given back: what an older ask brings is known already.
+      return tenure_ && tenure_->claim.owner == owner;
     }
+    after.ask_elsewhere();
     settle_async(answer, after);
   }
   after.run();
@@ -99,6 +104,8 @@ bool line::answered(const owner_id& owner, const seam::answer& answer) {
 
 void line::settle_async(const seam::answer& answer, afterwards& after) {
   failures_ = 0;
+  asking_ = false;
+  const bool news_came = std::exchange(look_now_, false);
   if (answer.result == seam::ask_result::granted) {
     if (!take(answer.granted, next_cause_, after)) after.ask(++round_);
   } else if (answer.result == seam::ask_result::busy && !head_->wish.waits()) {
@@ -106,8 +113,9 @@ void line::settle_async(const seam::answer& answer, afterwards& after) {
     leave(observer::wait_result::busy, after);
   } else {
     on_server_ = answer.result == seam::ask_result::in_line;
-    plan_ask(std::min(answer.look_after, home_.settings().look_every), acquire_cause::refreshed,
-             after);
+    const duration look_after = std::min(answer.look_after, home_.settings().look_every);
+    plan_ask(news_came ? duration::zero() : look_after,
+             news_came ? acquire_cause::looked : acquire_cause::refreshed, after);
   }
 }
 
@@ -120,6 +128,7 @@ bool line::granted(const seam::grant& grant) {
       pushed_ = grant;
       after.wake(*head_);
     } else if (!take(grant, acquire_cause::pushed, after)) {
+      after.ask_elsewhere();
       after.ask(++round_);
     }
   }
@@ -132,15 +141,28 @@ bool line::look_again(const owner_id& owner) {
   {
     const std::lock_guard guard{mutex_};
     if (!claims_for(owner)) return false;
-    if (head_->asynchronous()) {
+    // One ask at a time: what comes while it is on its way is looked at when its answer is here.
+    if (head_->asynchronous() && !asking_) {
       plan_ask(duration::zero(), acquire_cause::looked, after);
     } else {
       look_now_ = true;
-      after.wake(*head_);
+      if (!head_->asynchronous()) after.wake(*head_);
     }
   }
   after.run();
   return true;
+}
+
+void line::retry_async(const error& why, afterwards& after) {
+  asking_ = false;
+  on_server_ = was_on_server_ || why.outcome_unknown();
+  const retry_options& retry = home_.settings().retry;
+  const duration delay = home_.keeper().retry_pause(failures_);
+  if (!why.retryable() || !head_->wish.waits() || ++failures_ > retry.tries) {
+    fail(why, after);
+  } else {
+    plan_ask(delay, next_cause_, after);
+  }
 }
 
 bool line::failed(const owner_id& owner, const error& why) {
@@ -153,22 +175,19 @@ bool line::failed(const owner_id& owner, const error& why) {
       if (why.which() == errc::lost) taken_away = tenure_;
     } else if (!claims_for(owner)) {
       return false;
-    } else if (head_->asynchronous() && why.which() == errc::lost) {
-      // A grant we had not heard of was taken away: back to the line, as a blocking head does.
-      plan_ask(duration::zero(), acquire_cause::looked, after);
-    } else if (head_->asynchronous()) {
-      on_server_ = on_server_ || why.outcome_unknown();
-      const retry_options& retry = home_.settings().retry;
-      const duration delay = home_.keeper().retry_pause(failures_);
-      if (!why.retryable() || !head_->wish.waits() || ++failures_ > retry.tries) {
-        fail(why, after);
-      } else {
-        plan_ask(delay, next_cause_, after);
+    } else if (why.which() == errc::lost) {
+      // A grant we had not heard of was taken away: its answer or push, if it still comes, is old.
+      revoked_at_ = home_.clock().now();
+      pushed_.reset();
+      look_now_ = true;
+      if (!head_->asynchronous()) {
+        after.wake(*head_);
+      } else if (!asking_) {
+        plan_ask(duration::zero(), acquire_cause::looked, after);
       }
-    } else {
-      if (why.which() == errc::lost) pushed_.reset();  // taken away before it was taken up
-      look_now_ = true;  // a blocking head hears it from its own next ask
-      after.wake(*head_);
+    } else if (head_->asynchronous()) {
+      after.ask_elsewhere();
+      retry_async(why, after);
     }
   }
   after.run();

@@ -14,6 +14,18 @@ core::core(opening_plan plan, seam::clock& clock)
   make_wish({}, time_point::max());  // a lease that the engine does not grant is told now
 }
 
+std::shared_ptr<core> core::make(opening_plan plan, seam::clock& clock) {
+  return {new core{std::move(plan), clock}, [](core* ended) {
+            if (ended->inherited_by_fork() || !ended->keeper_->on_own_thread()) {
+              delete ended;
+              return;
+            }
+            // An event brought the last owner to one of the keeper's threads, which must go on to
+            // its end before it can be joined.
+            ended->clock_.start("crosslock-end", [ended] { delete ended; })->detach();
+          }};
+}
+
 core::~core() {
   if (inherited_by_fork()) {
     // The threads are the parent's. Close file descriptors, and leave the rest as it is.
@@ -35,14 +47,14 @@ void core::close() noexcept {
     if (claiming_.load() == 0 || clock_.now() >= closed_by_.load()) break;
     clock_.park(claims_ended_, seen, closed_by_.load());
   }
-  keeper_->close();
+  keeper_->close(closed_by_.load());
   courier_->close();
 }
 
-core::claiming::~claiming() {
-  if (home_.claiming_.fetch_sub(1) != 1 || !home_.closed_.load()) return;
-  home_.claims_ended_.fetch_add(1);
-  home_.clock_.unpark(home_.claims_ended_);
+void core::claim_ends() noexcept {
+  if (claiming_.fetch_sub(1) != 1 || !closed_.load()) return;
+  claims_ended_.fetch_add(1);
+  clock_.unpark(claims_ended_);
 }
 
 time_point core::give_up() const noexcept {
@@ -63,6 +75,13 @@ seam::name_ref core::full_name(std::string_view name) const {
   if (settings_.prefix.empty()) return std::make_shared<const lock_name>(name);
   static_cast<void>(lock_name{name});  // the prefix does not make a bad name good
   return std::make_shared<const lock_name>(settings_.prefix + std::string{name});
+}
+
+seam::name_ref core::given_name(const seam::name_ref& full) const {
+  const std::string_view text = full->view();
+  const bool ours = text.starts_with(settings_.prefix) && text.size() > settings_.prefix.size();
+  if (settings_.prefix.empty() || !ours) return full;
+  return std::make_shared<const lock_name>(text.substr(settings_.prefix.size()));
 }
 
 wish core::make_wish(const acquire_how& how, time_point end) const {
@@ -88,7 +107,9 @@ time_point core::end_of(duration wait) const {
 }
 
 std::shared_ptr<line> core::add_line(const seam::name_ref& name, bool shared) {
-  auto made = std::make_shared<line>(*this, name, shared);
+  // The mutex is held: close() sees every line that is added before.
+  if (closed_.load()) throw error{errc::closed, "the client was closed"};
+  auto made = std::make_shared<line>(*this, name, given_name(name), shared);
   lines_.emplace(name->view(), made.get());
   return made;
 }
@@ -178,11 +199,25 @@ bool core::break_lock(std::string_view name, const owner_id& owner) {
   return engine().break_lock(*full_name(name), owner, give_up());
 }
 
+void core::remember_detached(const seam::claim& claim) {
+  const time_point now = clock_.now();
+  const std::lock_guard guard{mutex_};
+  std::erase_if(detached_, [now](const auto& each) { return each.second < now; });
+  detached_[claim.owner] = now + claim.lease;
+}
+
 void core::withdraw_unknown(const seam::grant& grant) {
+  {
+    // The late answer to an older ask of a hold that lives on as a receipt.
+    const std::lock_guard guard{mutex_};
+    if (detached_.contains(grant.owner)) return;
+  }
   keeper_->withdraw_later({.name = grant.name, .owner = grant.owner, .lease = grant.lease});
 }
 
 void core::answered(seam::claim_key key, const seam::answer& answer) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (!alive) return;
   for (const auto& line : lines_named(key.name)) {
     if (line->answered(key.owner, answer)) return;
   }
@@ -190,6 +225,8 @@ void core::answered(seam::claim_key key, const seam::answer& answer) noexcept {
 }
 
 void core::granted(const seam::grant& grant) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (!alive) return;
   for (const auto& line : lines_named(*grant.name)) {
     if (line->granted(grant)) return;
   }
@@ -197,18 +234,24 @@ void core::granted(const seam::grant& grant) noexcept {
 }
 
 void core::look_again(seam::claim_key key) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (!alive) return;
   for (const auto& line : lines_named(key.name)) {
     if (line->look_again(key.owner)) return;
   }
 }
 
 void core::wanted(seam::claim_key key) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (!alive) return;
   for (const auto& line : lines_named(key.name)) {
     if (line->wanted(key.owner)) return;
   }
 }
 
 void core::failed(seam::claim_key key, const error& why) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (!alive) return;
   for (const auto& line : lines_named(key.name)) {
     if (line->failed(key.owner, why)) return;
   }

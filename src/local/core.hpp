@@ -9,6 +9,7 @@
 #include <crosslock/hold.hpp>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -21,6 +22,8 @@ namespace crosslock::inner {
 /// thread of the user's, or on one that runs user code for a while. Thread-safe.
 class core final : public seam::turn, public std::enable_shared_from_this<core> {
  public:
+  /// Connects.
+  static std::shared_ptr<core> make(opening_plan plan, seam::clock& clock);
   core(opening_plan plan, seam::clock& clock);
   ~core() override;
 
@@ -28,10 +31,13 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   std::shared_ptr<line> line_for(const seam::name_ref& name);
   std::shared_ptr<line> own_line(const seam::name_ref& name);
   void forget(const line& line) noexcept;
+  /// An owner id that lives on in a receipt is not withdrawn when nobody here knows it any more.
+  void remember_detached(const seam::claim& claim);
 
   /// The name with the client's prefix.
   seam::name_ref full_name(std::string_view name) const;
-  /// Throws `invalid_lease`. `wait`: empty for as long as it takes.
+  seam::name_ref given_name(const seam::name_ref& full) const;
+  /// Throws `invalid_lease`.
   wish make_wish(const acquire_how& how, time_point end) const;
   /// Now plus a wait: saturating. Throws `invalid_lease` for a negative one.
   time_point end_of(duration wait) const;
@@ -48,18 +54,10 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   bool inherited_by_fork() const noexcept { return keeper_->inherited_by_fork(); }
   void close() noexcept;
 
-  /// A thread that claims on the server. close() waits for those: each must be able to take back
-  /// what it may be granted meanwhile.
-  class claiming {
-   public:
-    explicit claiming(core& home) noexcept : home_{home} { home_.claiming_.fetch_add(1); }
-    claiming(const claiming&) = delete;
-    claiming& operator=(const claiming&) = delete;
-    ~claiming();
-
-   private:
-    core& home_;
-  };
+  /// A thread is about to claim on the server. close() waits until it has done so: it must be able
+  /// to take back what it may be granted meanwhile.
+  void claim_begins() noexcept { claiming_.fetch_add(1); }
+  void claim_ends() noexcept;
 
   const inner::settings& settings() const noexcept { return settings_; }
   seam::clock& clock() const noexcept { return clock_; }
@@ -85,7 +83,6 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   const inner::settings settings_;
   seam::clock& clock_;
   std::unique_ptr<inner::courier> courier_;
-  std::unique_ptr<inner::keeper> keeper_;
 
   std::atomic<bool> closed_{false};
   std::atomic<std::uint32_t> claiming_{0};
@@ -94,6 +91,9 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
 
   std::mutex mutex_;
   std::unordered_multimap<std::string_view, line*> lines_;
+  std::map<owner_id, time_point> detached_;  // until their lease must have ended
+
+  std::unique_ptr<inner::keeper> keeper_;  // last: its engine reports to everything above
 };
 
 }  // namespace crosslock::inner

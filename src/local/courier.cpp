@@ -18,6 +18,15 @@ struct courier::state {
   std::unique_ptr<seam::thread> thread;
   bool closing = false;
 
+  // The mutex is held.
+  void start(const std::shared_ptr<state>& self) {
+    try {
+      thread = clock.start("crosslock-call", [self] { self->work(); });
+    } catch (const error&) {
+      // No thread is to be had: the next continuation, or close(), tries again.
+    }
+  }
+
   void work() {
     std::unique_lock guard{mutex};
     for (;;) {
@@ -44,16 +53,27 @@ courier::courier(seam::clock& clock, std::function<void(std::function<void()>)> 
 courier::~courier() { close(); }
 
 void courier::post(std::function<void()> continuation) {
-  if (executor_) return executor_(std::move(continuation));
+  if (executor_ && executed(continuation)) return;
+  bool too_late = false;
   {
     const std::lock_guard guard{state_->mutex};
-    state_->waiting.push_back(std::move(continuation));
-    if (!state_->thread && !state_->closing) {
-      state_->thread = state_->clock.start("crosslock-call", [state = state_] { state->work(); });
-    }
+    too_late = state_->closing && !state_->thread;
+    if (!too_late) state_->waiting.push_back(continuation);
+    if (!too_late && !state_->thread) state_->start(state_);
     state_->news.fetch_add(1);
   }
+  // After close() nobody else is there to call it: exactly once all the same.
+  if (too_late) continuation();
   state_->clock.unpark(state_->news);
+}
+
+bool courier::executed(const std::function<void()>& continuation) {
+  try {
+    executor_(continuation);
+    return true;
+  } catch (...) {
+    return false;  // an executor that is shut down, say: use a thread of our own
+  }
 }
 
 void courier::close() noexcept {
@@ -65,8 +85,9 @@ void courier::close() noexcept {
     state_->news.fetch_add(1);
   }
   state_->clock.unpark(state_->news);
-  if (!thread) return;
-  if (thread->is_current()) {
+  if (!thread) {
+    state_->work();  // what no thread could be started for
+  } else if (thread->is_current()) {
     thread->detach();
   } else {
     thread->join();

@@ -24,6 +24,8 @@ class courier {
  private:
   struct state;
 
+  bool executed(const std::function<void()>& continuation);
+
   std::function<void(std::function<void()>)> executor_;
   std::shared_ptr<state> state_;  // shared with the thread, which may outlive the courier
 };

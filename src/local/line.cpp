@@ -10,8 +10,8 @@
 
 namespace crosslock::inner {
 
-line::line(core& home, seam::name_ref name, bool shared)
-    : home_{home}, name_{std::move(name)}, shared_{shared} {}
+line::line(core& home, seam::name_ref name, seam::name_ref given_name, bool shared)
+    : home_{home}, name_{std::move(name)}, given_name_{std::move(given_name)}, shared_{shared} {}
 
 line::~line() { home_.forget(*this); }
 
@@ -24,17 +24,20 @@ void line::new_tenure(const wish& wish) {
   tenure_->fixed = wish.fixed;
   tenure_->listener = weak_from_this();
   on_server_ = false;
+  asking_ = false;
+  look_now_ = false;
+  revoked_at_ = time_point::min();
   pushed_.reset();
 }
 
 void line::become_head(waiter& waiter) {
+  new_tenure(waiter.wish);
   phase_ = phase::claiming;
   head_ = &waiter;
   waiter.now_is = waiter::state::head;
-  look_now_ = false;
+  if (!waiter.asynchronous()) home_.claim_begins();
   next_cause_ = acquire_cause::asked;
   failures_ = 0;
-  new_tenure(waiter.wish);
 }
 
 void line::advance(afterwards& after) {
@@ -56,12 +59,13 @@ bool line::claims_for(const owner_id& owner) const {
 
 bool line::take(const seam::grant& grant, acquire_cause cause, afterwards& after) {
   tenure_->grant = grant;
-  tenure_->next_fence = grant.first.value() + 1;
+  tenure_->drawn_fence = grant.first.value();
   tenure_->last_fence = grant.last.value();
   const time_point now = home_.clock().now();
-  tenure_->wanted = grant.wanted || !home_.engine().about().tells_wanted;
+  tenure_->wanted = tenure_->wanted || grant.wanted || !home_.engine().about().tells_wanted;
   tenure_->wanted_since = now;
-  if (closed_ || !home_.keeper().keep(tenure_)) {
+  const bool revoked = grant.sent <= revoked_at_;
+  if (closed_ || revoked || !home_.keeper().keep(tenure_)) {
     // Too late to be of use to anybody: give it back, and claim anew under another id.
     after.withdraw(tenure_->claim);
     new_tenure(head_->wish);
@@ -102,7 +106,7 @@ bool line::may_pass_now(time_point now) const {
   const wish& next = queue_.front().wish;
   return may_pass(
       {.same_lease = !next.fixed && next.lease == tenure_->claim.lease,
-       .fence_left = tenure_->next_fence <= tenure_->last_fence || tenure_->more_first != 0,
+       .fence_left = tenure_->drawn_fence < tenure_->last_fence || tenure_->more_first != 0,
        .lease_left = tenure_->deadline() - now,
        .lease = tenure_->grant.lease,
        .wanted = tenure_->wanted,
@@ -112,18 +116,18 @@ bool line::may_pass_now(time_point now) const {
 }
 
 std::int64_t line::draw_fence() {
-  if (tenure_->next_fence > tenure_->last_fence) {
-    tenure_->next_fence = std::exchange(tenure_->more_first, 0);
+  if (tenure_->drawn_fence == tenure_->last_fence) {
+    tenure_->drawn_fence = std::exchange(tenure_->more_first, 0) - 1;
     tenure_->last_fence = tenure_->more_last;
   }
   // Ask for the next block when half of the last one is left: long before it is needed.
-  const bool running_low =
-      tenure_->more_first == 0 && tenure_->last_fence - tenure_->next_fence < seam::fence_block / 2;
+  const bool running_low = tenure_->more_first == 0 &&
+                           tenure_->last_fence - tenure_->drawn_fence < seam::fence_block / 2;
   if (running_low && home_.engine().about().reserves_fences &&
       !tenure_->want_fences.exchange(true)) {
     home_.keeper().renew_soon(*tenure_);
   }
-  return tenure_->next_fence++;
+  return ++tenure_->drawn_fence;
 }
 
 void line::pass_to(waiter& next, time_point now, afterwards& after) {
@@ -157,30 +161,39 @@ release_result line::release(section& section) noexcept {
     } else {
       phase_ = phase::giving_back;
       giving = tenure_;
+      home_.claim_begins();
     }
   }
   if (giving) {
     result = give_back(*giving);
     const std::lock_guard guard{mutex_};
     advance(after);
+    home_.claim_ends();
   }
   after.run();
   return result;
 }
 
 release_result line::give_back(tenure& giving) noexcept {
-  // Stop renewing first: a renewal must never outlive the release.
-  if (!home_.keeper().end(giving)) return release_result::lost;
+  // Stop renewing first: no renewal begins after the release.
+  if (!home_.keeper().end(giving)) {
+    release_late(giving);
+    return release_result::lost;
+  }
   try {
     const auto answer = home_.engine().release(giving.grant, home_.give_up());
     return answer == seam::release_answer::released ? release_result::released
                                                     : release_result::lost;
-  } catch (const error& why) {
+  } catch (const std::exception& why) {
     home_.settings().say(log_level::warning, "release of '", name_->view(),
                          "' goes on in the background: ", why.what());
-    home_.keeper().release_later(giving.grant, giving.deadline());
+    release_late(giving);
     return release_result::unknown;
   }
+}
+
+void line::release_late(const tenure& ended) noexcept {
+  home_.keeper().release_later(ended.grant, home_.clock().now() + ended.claim.lease);
 }
 
 receipt line::detach(section& section) {
@@ -197,13 +210,16 @@ receipt line::detach(section& section) {
     section_ = nullptr;
     phase_ = phase::giving_back;
     leaving = tenure_;
+    home_.claim_begins();
   }
+  home_.remember_detached(leaving->claim);
   const bool still_ours = lengthen(*leaving);
   afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
     advance(after);
   }
+  home_.claim_ends();
   after.run();
   if (!still_ours) throw error{errc::lost, "detach: the hold of '" + name_->str() + "' was lost"};
   return {.engine = std::string{home_.engine().about().name},
@@ -220,7 +236,7 @@ bool line::lengthen(const tenure& leaving) {
   last.lease = leaving.claim.lease;
   try {
     home_.engine().renew({&last, 1}, home_.give_up());
-  } catch (const error& why) {
+  } catch (const std::exception& why) {
     home_.settings().say(log_level::warning, "the receipt of '", name_->view(),
                          "' has only what is left of its lease: ", why.what());
   }
@@ -239,8 +255,11 @@ void line::lost(tenure& tenure, loss_reason reason) noexcept {
                                         .reason = reason,
                                         .deadline = told.expires_at()});
     after.ask_elsewhere();
-    // The lease could go on without us: let the next one in.
-    if (reason == loss_reason::max_hold) after.release(tenure.grant, tenure.deadline());
+    // On the server the lease may go on without us, after a renewal whose answer never came for
+    // example: let the next one in.
+    if (reason == loss_reason::max_hold || reason == loss_reason::expired) {
+      after.release(tenure.grant, home_.clock().now() + tenure.claim.lease);
+    }
     advance(after);
   }
   after.run();
@@ -254,10 +273,13 @@ void line::renewed(tenure& tenure, const seam::renewal& renewal) noexcept {
     tenure.more_last = renewal.more_last.value();
     tenure.want_fences.store(false);
   }
-  if (renewal.wanted && !tenure.wanted) {
-    tenure.wanted = true;
-    tenure.wanted_since = home_.clock().now();
-  }
+  if (renewal.wanted) note_wanted(tenure);
+}
+
+void line::note_wanted(tenure& tenure) {
+  if (tenure.wanted) return;
+  tenure.wanted = true;
+  tenure.wanted_since = home_.clock().now();
 }
 
 void line::expire(const section& section) noexcept {
@@ -267,11 +289,9 @@ void line::expire(const section& section) noexcept {
 
 bool line::wanted(const owner_id& owner) {
   const std::lock_guard guard{mutex_};
-  if (phase_ != phase::held || tenure_->claim.owner != owner) return false;
-  if (!tenure_->wanted) {
-    tenure_->wanted = true;
-    tenure_->wanted_since = home_.clock().now();
-  }
+  // It may overtake the answer that brings the grant.
+  if (!tenure_ || tenure_->claim.owner != owner) return false;
+  note_wanted(*tenure_);
   return true;
 }
 

@@ -30,6 +30,7 @@ std::optional<std::stop_source> section::mark_lost(loss_reason reason) {
 }
 
 std::stop_token section::lost_token() const {
+  if (inherited_by_fork()) core_->check_usable();
   const std::lock_guard guard{stop_mutex_};
   if (!stop_) {
     stop_.emplace();
@@ -73,21 +74,27 @@ time_point section::expires_at() const noexcept { return tenure_->deadline(); }
 
 owner_id section::owner() const noexcept { return tenure_->claim.owner; }
 
-const lock_name& section::name() const noexcept { return *line_->name(); }
+const lock_name& section::name() const noexcept { return *line_->given_name(); }
+
+const lock_name& section::full_name() const noexcept { return *line_->name(); }
 
 bool section::inherited_by_fork() const noexcept { return core_->inherited_by_fork(); }
 
 release_result section::release() noexcept {
   if (inherited_by_fork()) return release_result::not_held;
   const release_result result = line_->release(*this);
+  report_end(result);
+  return result;
+}
+
+void section::report_end(release_result result) const noexcept {
   if (core_->observer()) {
-    core_->observer()->released({.name = name().view(),
+    core_->observer()->released({.name = full_name().view(),
                                  .owner = tenure_ ? owner() : owner_id{},
                                  .fence = fence_,
                                  .result = result,
                                  .held = core_->clock().now() - since_});
   }
-  return result;
 }
 
 receipt section::detach() {
@@ -97,7 +104,9 @@ receipt section::detach() {
                 "a hold on this engine ends with the process: it cannot be detached",
                 {.engine = std::string{core_->engine().about().name}}};
   }
-  return line_->detach(*this);
+  receipt paper = line_->detach(*this);
+  report_end(release_result::detached);
+  return paper;
 }
 
 }  // namespace crosslock::inner

@@ -38,13 +38,16 @@ class section {
   crosslock::fence fence() const noexcept { return fence_; }
   time_point expires_at() const noexcept;
   owner_id owner() const noexcept;
-  const lock_name& name() const noexcept;
+  const lock_name& name() const noexcept;       ///< as the program gave it
+  const lock_name& full_name() const noexcept;  ///< with the client's prefix
   release_result release() noexcept;
   receipt detach();
   bool inherited_by_fork() const noexcept;
 
  private:
   friend class line;
+
+  void report_end(release_result result) const noexcept;
 
   /// Called by the line under its mutex, once.
   void begin(std::shared_ptr<tenure> tenure, crosslock::fence fence, time_point now) noexcept;

@@ -27,13 +27,13 @@ struct wish {
 /// Guarded by the line's mutex but for `news`. A blocking waiter lives on its thread's stack, an
 /// asynchronous one on the heap, kept by its own timers and the line.
 struct waiter {
-  enum class state { queued, head, granted, failed, left };
+  enum class state { outside, queued, head, granted, failed, left };
 
   crosslock::inner::wish wish;
   std::shared_ptr<crosslock::inner::section> section;
   time_point started{};
 
-  state now_is = state::queued;
+  state now_is = state::outside;
   acquire_cause cause = acquire_cause::asked;
   std::exception_ptr failure;
   observer::wait_result left_because = observer::wait_result::busy;

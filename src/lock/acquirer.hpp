@@ -15,7 +15,7 @@ namespace crosslock::inner {
 class acquirer {
  public:
   acquirer(const client& locks, std::string_view name)
-      : core_{locks.core()}, name_{core_->full_name(name)} {
+      : core_{locks.core()}, name_{core_->full_name(name)}, given_name_{core_->given_name(name_)} {
     core_->check_usable();
     if (!core_->settings().strict_fifo) line_ = core_->line_for(name_);
   }
@@ -45,11 +45,12 @@ class acquirer {
   }
 
   inner::core& core() const noexcept { return *core_; }
-  const lock_name& name() const noexcept { return *name_; }
+  const lock_name& name() const noexcept { return *given_name_; }
 
  private:
   std::shared_ptr<inner::core> core_;
   seam::name_ref name_;
+  seam::name_ref given_name_;
   std::shared_ptr<inner::line> line_;  // null with strict_fifo
 };
 

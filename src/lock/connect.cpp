@@ -27,8 +27,7 @@ std::string default_url() {
 }  // namespace
 
 client connect(std::string_view url, options options) {
-  return client{
-      std::make_shared<inner::core>(inner::plan_opening(url, options), seam::real_clock())};
+  return client{inner::core::make(inner::plan_opening(url, options), seam::real_clock())};
 }
 
 client connect(options options) { return connect(default_url(), std::move(options)); }

@@ -116,7 +116,7 @@ hold mutex::acquire(acquire_how how) {
   return hold{std::move(section)};
 }
 
-std::optional<hold> mutex::acquire(std::stop_token stop) {
+std::optional<hold> mutex::acquire_until_stopped(std::stop_token stop) {
   auto section = state_->lock.acquire({.stop = std::move(stop)}, time_point::max());
   return section ? std::optional<hold>{std::move(section)} : std::nullopt;
 }

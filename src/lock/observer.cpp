@@ -47,6 +47,8 @@ std::string_view to_string(release_result result) noexcept {
       return "passed";
     case release_result::lost:
       return "lost";
+    case release_result::detached:
+      return "detached";
     case release_result::not_held:
       return "not_held";
     case release_result::not_owner:

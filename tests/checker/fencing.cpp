@@ -51,7 +51,7 @@ namespace {
 
 using place = std::pair<instant, int>;
 
-place asked(const grant& g) { return {g.inv, 0}; }
+place asked(const grant& g) { return {g.based_on(), 0}; }
 place answered(const grant& g) { return {g.ok, 0}; }
 /// Of two grants at the same moment, the one that was given back at once came first.
 place settled(const grant& g) { return {g.ok, g.end() == g.ok ? 0 : 1}; }
@@ -128,10 +128,17 @@ void check_fifo(const timeline& line, report& to) {
   if (to.how().fifo == fifo_scope::off) {
     return;
   }
+  // A retry after an unknown outcome takes up the place that its first try may have got.
+  std::map<std::pair<std::string, std::string>, instant> first_try;
+  const auto first_asked = [&](const acquire_call& c) {
+    const auto asked = first_try.try_emplace({c.about.lock, c.about.req}, c.inv).first->second;
+    return c.about.req.empty() ? c.inv : asked;
+  };
   std::map<std::string, std::vector<std::size_t>> judged;
   std::map<std::string, std::vector<std::size_t>> in_line;
   for (std::size_t i = 0; i < line.acquires.size(); ++i) {
     const acquire_call& c = line.acquires[i];
+    first_asked(c);
     if (c.outcome == phase::ok && (c.queued || to.how().fifo == fifo_scope::every_call)) {
       judged[c.about.lock].push_back(i);
     }
@@ -152,9 +159,12 @@ void check_fifo(const timeline& line, report& to) {
     });
     conflict_max ahead;
     auto next = queue.begin();
+    std::stable_sort(later.begin(), later.end(), [&](std::size_t a, std::size_t b) {
+      return first_asked(line.acquires[a]) < first_asked(line.acquires[b]);
+    });
     for (const std::size_t i : later) {
       const acquire_call& b = line.acquires[i];
-      for (; next != queue.end() && *line.acquires[*next].queued < b.inv; ++next) {
+      for (; next != queue.end() && *line.acquires[*next].queued < first_asked(b); ++next) {
         ahead.enter(line.acquires[*next].about, line.acquires[*next].end.t, *next);
       }
       const auto slowest = ahead.against(b.about);

@@ -86,6 +86,9 @@ struct event {
 
 using history = std::vector<event>;
 
+/// In `err` of a release that was answered ok: it went to another thread of the same process.
+inline constexpr std::string_view passed_on = "passed";
+
 std::string_view to_string(phase ph) noexcept;
 std::string_view to_string(action f) noexcept;
 std::string_view to_string(fault kind) noexcept;

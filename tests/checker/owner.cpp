@@ -34,6 +34,13 @@ bool outcome_was_unknown(const timeline& line, const event& about) {
   });
 }
 
+/// The server may have come back to a state in which `g` holds the lock.
+bool went_back(const timeline& line, const grant& g, instant from, instant to) {
+  return std::any_of(line.faults.begin(), line.faults.end(), [&](const fault_span& f) {
+    return f.kind == fault::rollback && concerns(f, g.lock()) && from <= f.from && f.from <= to;
+  });
+}
+
 std::string verb(const attempt& a) { return a.about.f == action::rel ? "release" : "renewal"; }
 
 void check_accepted(const timeline& line, const attempt& a, report& to) {
@@ -56,8 +63,10 @@ void check_accepted(const timeline& line, const attempt& a, report& to) {
       return;
     }
   }
-  const grant* const next = a.about.f == action::rel ? successor(line, g, a.inv) : nullptr;
-  if (next != nullptr) {
+  // A pass within the process asks no server, which may have forgotten g meanwhile.
+  const bool asked = a.about.f == action::rel && line.events[a.end_event].err != passed_on;
+  const grant* const next = asked ? successor(line, g, a.inv) : nullptr;
+  if (next != nullptr && !went_back(line, g, next->based_on(), a.end)) {
     to.add(invariant::owner,
            "a late release of " + describe(g.about) + " was accepted though " +
                describe(next->about) + " had been granted",
@@ -84,7 +93,7 @@ bool stale(const timeline& line, const attempt& a, const grant& g) {
 
 /// Nothing but a stale release explains why `g` ended in the middle of its lease.
 void blame(const timeline& line, const grant& g, instant ended, std::size_t shown, report& to) {
-  if (line.fault_between(g.inv, ended, g.lock())) {
+  if (line.fault_between(g.based_on(), ended, g.lock())) {
     return;
   }
   for (const attempt& a : line.attempts) {

@@ -83,6 +83,7 @@ void claim_record::lost(time_point t, std::string_view why) const {
 
 void claim_record::releases(time_point t) const { put(t, phase::inv, action::rel); }
 void claim_record::released(time_point t) const { put(t, phase::ok, action::rel); }
+void claim_record::passed(time_point t) const { put(t, phase::ok, action::rel, passed_on); }
 void claim_record::release_refused(time_point t, std::string_view why) const {
   put(t, phase::fail, action::rel, why);
 }

@@ -73,6 +73,7 @@ class claim_record {
 
   void releases(time_point t) const;
   void released(time_point t) const;
+  void passed(time_point t) const;  ///< released to another thread of the process
   void release_refused(time_point t, std::string_view why) const;
   void release_unknown(time_point t, std::string_view why) const;
 

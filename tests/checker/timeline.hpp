@@ -72,6 +72,12 @@ struct grant {
   std::vector<belief> beliefs;  ///< more than one only after a resurrection
   end_cause ended_by = end_cause::open;
 
+  /// When the request left that the grant rests on. Earlier than the call when another thread of
+  /// the process passed it on: what the server forgot since then, nobody there knows.
+  instant based_on() const {
+    const bool passed = about.sent != 0 && about.sent < inv.t;
+    return passed ? instant{about.sent, 0} : inv;
+  }
   instant end() const { return beliefs.empty() ? ok : beliefs.back().to; }
   const std::string& lock() const { return about.lock; }
   std::int64_t token() const { return about.token; }
@@ -102,7 +108,7 @@ struct timeline {
   instant end() const;
   /// From `from` until `to`, both included; whoever the victim is.
   bool fault_between(instant from, instant to, const std::string& lock) const;
-  /// The server may have forgotten the first grant when it gave the second.
+  /// The server may have forgotten one of them when it gave the other.
   bool state_lost_between(const grant& first, const grant& second) const;
 };
 

@@ -79,6 +79,23 @@ TEST(fencing, no_loss_of_state_excuses_a_smaller_token) {
                 {invariant::fencing});
 }
 
+TEST(fencing, a_passed_hold_rests_on_the_request_of_the_first_holder) {
+  // The server was made to forget 1 and let 3 in; 1, who does not know, passes on to 2.
+  const auto told = [](std::int64_t sent) {
+    event passed = story::blank(1, 7, phase::ok, action::acq, 6);
+    passed.sent = sent * story::ms;
+    return story{}
+        .holds(1, 0, 1, 5)
+        .nemesis(2, fault::admin_delete)
+        .holds(3, 3, 4, 9)
+        .asks(1, 6, 6)
+        .releases(1, 7, 8, 5, phase::info)
+        .put(passed);
+  };
+  expect_kept(told(1));
+  EXPECT_TRUE(check(told(6).events).broken().contains(invariant::fencing));
+}
+
 TEST(fencing, locks_have_their_own_tokens) {
   expect_kept(story{}.holds(1, 0, 1, 5).on("other").holds(1, 2, 3, 5));
 }

@@ -152,6 +152,42 @@ TEST(owner, a_refused_release_of_a_live_hold_is_refused_where_that_is_asked_for)
   expect_broken(told, {invariant::owner}, {.owner_never_refused = true});
 }
 
+event lost_because(int proc, std::int64_t t, std::int64_t token, std::string why) {
+  event e = story::blank(proc, t, phase::lost, action::none, token);
+  e.err = std::move(why);
+  return e;
+}
+
+TEST(owner, a_hold_that_ends_by_itself_is_not_blamed_on_a_late_release) {
+  for (const char* why : {"expired", "lease_ended", "max_hold", "closed"}) {
+    expect_kept(story{}
+                    .holds(1, 0, 1, 5, 10)
+                    .put(story::blank(1, 5, phase::inv, action::rel, 5))
+                    .holds(2, 6, 7, 6, 30)
+                    .put(lost_because(2, 20, 6, why)));
+  }
+}
+
+TEST(owner, a_pass_asks_no_server_that_has_forgotten_the_hold) {
+  event passed = story::blank(1, 8, phase::ok, action::rel, 5);
+  passed.err = passed_on;
+  expect_kept(story{}
+                  .holds(1, 0, 1, 5)
+                  .nemesis(2, fault::admin_delete)
+                  .holds(2, 3, 4, 6)
+                  .put(story::blank(1, 7, phase::inv, action::rel, 5))
+                  .put(passed));
+}
+
+TEST(owner, a_server_that_went_back_may_know_an_old_holder_again) {
+  expect_kept(story{}
+                  .holds(1, 0, 1, 5)
+                  .nemesis(2, fault::state_loss)
+                  .holds(2, 3, 4, 6)
+                  .nemesis(6, fault::rollback)
+                  .releases(1, 8, 9, 5));
+}
+
 TEST(orphan, a_retry_under_the_same_id_is_accepted) {
   expect_kept(
       story{}.asks(1, 0, 5).answered(1, 2, phase::info, 5).holds(1, 3, 4, 5).releases(1, 8, 9, 5));

@@ -55,7 +55,8 @@ TEST(renewal_plan, what_is_nearly_due_travels_along) {
 
 TEST(renewal_plan, one_request_never_uses_up_the_time_until_the_deadline) {
   EXPECT_EQ(renewal_give_up(start, start + 1s, 5s), start + 500ms);
-  EXPECT_EQ(renewal_give_up(start, start + 1h, 5s), start + 5s);
+  EXPECT_EQ(renewal_give_up(start, start + 1h, 5s), start + 1s);
+  EXPECT_EQ(renewal_give_up(start, start + 1h, 100ms), start + 100ms);
   EXPECT_EQ(renewal_give_up(start, start - 1s, 5s), start + 5ms);
 }
 

@@ -17,7 +17,7 @@ TEST(errands, run_in_the_order_of_their_moments) {
   std::vector<int> order;
   std::promise<void> done;
   {
-    errands tested{seam::real_clock()};
+    errands tested{seam::real_clock(), "test"};
     const time_point now = boot_clock::now();
     tested.at(now + 30ms, [&] {
       order.push_back(3);
@@ -34,7 +34,7 @@ TEST(errands, what_is_due_runs_at_close_and_what_is_not_is_dropped) {
   bool due_ran = false;
   const auto kept = std::make_shared<int>(0);
   {
-    errands tested{seam::real_clock()};
+    errands tested{seam::real_clock(), "test"};
     tested.at(boot_clock::now() + 1h, [kept, &due_ran] { due_ran = false; });
     tested.post([&] { due_ran = true; });
     tested.close();
@@ -45,7 +45,7 @@ TEST(errands, what_is_due_runs_at_close_and_what_is_not_is_dropped) {
 }
 
 TEST(errands, a_cancelled_one_is_never_run_and_owns_nothing_any_more) {
-  errands tested{seam::real_clock()};
+  errands tested{seam::real_clock(), "test"};
   const auto kept = std::make_shared<int>(0);
   const auto ticket = tested.at(boot_clock::now() + 1h, [kept] {});
   tested.cancel(ticket);
@@ -56,7 +56,7 @@ TEST(errands, a_cancelled_one_is_never_run_and_owns_nothing_any_more) {
 
 TEST(errands, one_may_post_the_next) {
   std::promise<int> last;
-  errands tested{seam::real_clock()};
+  errands tested{seam::real_clock(), "test"};
   std::function<void(int)> step = [&](int left) {
     if (left == 0) return last.set_value(7);
     tested.post([&, left] { step(left - 1); });

@@ -1,0 +1,191 @@
+// What a worker does with a hold. Half of the time it is careless: it writes without asking
+// whether it still holds the lock, and only the register's fence keeps that from doing harm.
+#include "simulation/worker.hpp"
+
+#include <array>
+#include <utility>
+
+namespace crosslock::simulation {
+
+worker::worker(sim_process& home) : home_{home}, stage_{home.home()}, play_{stage_.play} {
+  this_logical_thread() = stage_.calls.new_thread();
+}
+
+void worker::live() {
+  for (int round = 0; round < play_.rounds && home_.going(); ++round) {
+    home_.clock().sleep(stage_.rng().uniform(duration::zero(), play_.lease / 4));
+    if (home_.going()) play_round();
+  }
+}
+
+form worker::draw_form() {
+  unsigned sum = 0;
+  for (const unsigned each : play_.weights) sum += each;
+  std::uint64_t left = stage_.rng().below(sum);
+  for (std::size_t i = 0; i < form_count; ++i) {
+    if (left < play_.weights[i]) return static_cast<form>(i);
+    left -= play_.weights[i];
+  }
+  return form::blocking;
+}
+
+duration worker::draw_work() {
+  world::random_stream& rng = stage_.rng();
+  const std::uint64_t kind = rng.below(10);
+  if (kind < 5) return rng.uniform(duration::zero(), play_.lease / 20);
+  if (kind < 8) return rng.uniform(duration::zero(), play_.lease / 2);
+  return rng.uniform(play_.lease / 2, 2 * play_.lease);
+}
+
+duration worker::draw_lease() { return stage_.rng().uniform(play_.lease / 2, play_.lease); }
+
+checker::claim_record worker::ask(const std::string& lock) {
+  return stage_.calls.asks(now(),
+                           {.proc = home_.number(), .thr = this_logical_thread(), .lock = lock});
+}
+
+void worker::give_up(const checker::claim_record& story, const error& why) {
+  if (!home_.alive()) return;
+  stage_.world.trace("failed: ", why.what());
+  const bool expected = why.which() == errc::closed || why.which() == errc::unreachable ||
+                        why.which() == errc::timed_out;
+  if (!expected) {
+    stage_.complain("an acquire of process ", home_.number(), " failed: ", why.what());
+  }
+  if (why.which() == errc::closed) return story.refused(now(), why.what());
+  story.unknown(now(), why.what());
+  stage_.seen.add(count::unknown_outcomes);
+  this_logical_thread() = stage_.calls.new_thread();
+}
+
+void worker::judge_patience(time_point asked, duration patience) {
+  using namespace std::chrono_literals;
+  if (!home_.going() || patience == duration::max() || home_.frozen_since(asked)) return;
+  const duration late = now() - asked - patience;
+  if (late > 105ms + 8 * play_.wake_delay) {
+    stage_.complain("I11: process ", home_.number(), " was kept ", late.count(),
+                    " ns beyond its patience");
+  }
+}
+
+void worker::use(checker::claim_record& story, const std::string& lock, const grip& held) {
+  section_record section{.story = story,
+                         .lock = lock,
+                         .number = held.number,
+                         .life = held.life,
+                         .in_hand = held.in_hand};
+  section.listens = held.lost && stage_.rng().chance(play_.callback_on_loss);
+  home_.begin_section(section);
+  {
+    std::optional<std::stop_callback<std::function<void()>>> on_loss;
+    if (section.listens) {
+      on_loss.emplace(held.lost(), [this, &section] {
+        if (!home_.alive()) return;
+        stage_.seen.add(count::loss_callbacks);
+        if (section.told) {
+          stage_.complain("I7: the callback of ", section.number.value(), " was called twice");
+        }
+        home_.write_loss(section, crosslock::to_string(section.in_hand->lost_reason()));
+      });
+    }
+    work_inside(section, held);
+    if (home_.alive()) leave(section, held);
+  }
+  home_.end_section(section);
+  if (!home_.alive()) return;
+  if (section.told && stage_.rng().chance(0.3)) renew_what_is_lost(section);
+}
+
+void worker::work_inside(section_record& section, const grip& held) {
+  fenced_register& counter = stage_.registers[section.lock];
+  const auto read = counter.open(section.story, now());
+  home_.clock().sleep(draw_work());
+  if (home_.alive() && stage_.rng().chance(play_.pause_inside)) {
+    stage_.seen.add(count::paused_inside);
+    home_.freeze(stage_.rng().uniform(play_.lease, 3 * play_.lease));
+  }
+  if (home_.alive() && held.inside) held.inside(section);
+  if (!home_.alive()) return;
+  if (held.in_hand) {
+    const bool valid = held.in_hand->valid();
+    if (valid && (section.told || now() >= held.in_hand->expires_at())) {
+      stage_.complain("I7: ", section.number.value(), " is valid after its end");
+    }
+    if (!valid && stage_.rng().chance(0.5)) {
+      stage_.seen.add(count::noticed_in_time);
+      return;
+    }
+  }
+  if (!read) return;
+  if (!counter.write(section.story, *read, now())) stage_.seen.add(count::stale_writes);
+}
+
+void worker::leave(section_record& section, const grip& held) {
+  section.leaving = true;
+  section.story.leaves(now());
+  const bool by_paper = held.in_hand && section.life < 7 && stage_.rng().chance(0.15) &&
+                        play_.weights[static_cast<std::size_t>(form::adopt)] != 0;
+  if (by_paper) return detach(section, held);
+  section.story.releases(now());
+  write_release(section, held.release());
+}
+
+void worker::detach(section_record& section, const grip& held) {
+  section.story.releases(now());
+  home_.engine().note_end(section.owner, "detached");
+  try {
+    const receipt about = receipt::parse(held.in_hand->detach().to_string());
+    stage_.seen.add(count::detached);
+    section.story.release_unknown(now(), "detached");
+    stage_.papers.push_back({about, section.life});
+  } catch (const error& why) {
+    if (home_.alive()) section.story.release_refused(now(), why.what());
+  }
+}
+
+void worker::write_release(section_record& section, release_result result) {
+  if (!home_.alive()) return;
+  stage_.world.trace("release of ", section.number.value(), ": ", crosslock::to_string(result));
+  switch (result) {
+    case release_result::released:
+      return section.story.released(now());
+    case release_result::passed:
+      return section.story.passed(now());
+    case release_result::unknown:
+      return section.story.release_unknown(now(), "unknown");
+    case release_result::lost:
+    case release_result::not_held:
+    case release_result::not_owner:
+    case release_result::detached:
+      return section.story.release_refused(now(), crosslock::to_string(result));
+  }
+}
+
+/// Once its lease is over on the server too, nothing may bring it back.
+void worker::renew_what_is_lost(const section_record& section) {
+  if (play_.state_goes_back() || section.life != 0) return;
+  const term* terms = home_.engine().find_term(section.owner);
+  if (!terms) return;
+  std::array<seam::renewal, 1> batch;
+  batch[0].held = terms->grant;
+  batch[0].lease = terms->grant.lease;
+  home_.clock().sleep(play_.everything_settled());
+  if (!home_.going()) return;
+  section.story.renews(now());
+  try {
+    home_.engine().unwatched().renew(batch, now() + play_.timeout);
+  } catch (const error& why) {
+    if (home_.alive()) section.story.renew_unknown(now(), why.what());
+    return;
+  }
+  if (!home_.alive()) return;
+  if (batch[0].outcome == seam::renewal::result::renewed) {
+    const time_point end = batch[0].sent + batch[0].granted_lease;
+    section.story.renewed(now(), {{}, end, batch[0].sent, batch[0].granted_lease});
+  } else {
+    stage_.seen.add(count::late_renewals);
+    section.story.renew_refused(now(), "lost");
+  }
+}
+
+}  // namespace crosslock::simulation

@@ -1,0 +1,68 @@
+// A thread of a simulated process that takes locks in every way there is, and misbehaves.
+#pragma once
+
+#include "simulation/sim_process.hpp"
+
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+namespace crosslock::simulation {
+
+/// What a worker can do with a hold, whichever way it was taken.
+struct grip {
+  fence number;
+  std::function<release_result()> release;
+  std::function<std::stop_token()> lost;
+  std::function<void(section_record&)> inside{};  ///< more to be done in the critical section
+  hold* in_hand = nullptr;                        ///< null: inside a mutex object
+  std::int64_t life = 0;
+};
+
+class worker {
+ public:
+  explicit worker(sim_process& home);
+  void live();
+
+ private:
+  using get_hold = std::function<std::optional<hold>()>;
+
+  void play_round();
+  form draw_form();
+
+  // Ways to take a lock (worker_forms.cpp).
+  void take(const std::string& lock, duration patience, count refused_as, const get_hold& get);
+  void take_stoppable(const std::string& lock);
+  std::optional<hold> take_by_callback(const std::string& lock);
+  void take_standard(const std::string& lock);
+  void take_recursive(const std::string& lock);
+  void take_run(const std::string& lock);
+  void take_up_paper();
+
+  // What is done with it.
+  void use(checker::claim_record& story, const std::string& lock, const grip& held);
+  void work_inside(section_record& section, const grip& held);
+  void leave(section_record& section, const grip& held);
+  void detach(section_record& section, const grip& held);
+  void write_release(section_record& section, release_result result);
+  void renew_what_is_lost(const section_record& section);
+
+  // Mischief.
+  void break_somebody(const std::string& lock);
+  void look(const std::string& lock);
+  void forge_release(const std::string& lock);
+
+  void give_up(const checker::claim_record& story, const error& why);
+  checker::claim_record ask(const std::string& lock);
+  void judge_patience(time_point asked, duration patience);
+  time_point now() const noexcept { return stage_.now(); }
+  duration draw_work();
+  duration draw_lease();
+
+  sim_process& home_;
+  stage& stage_;
+  const scenario& play_;
+};
+
+}  // namespace crosslock::simulation
