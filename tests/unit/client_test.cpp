@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <future>
 #include <mutex>
@@ -307,6 +308,109 @@ TEST(client, many_threads_pass_the_lock_with_rising_fences) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(count, 4000);
+}
+
+TEST(client, callback_waits_of_no_time_at_all_end_each_exactly_once) {
+  auto locks = connect(own_server());
+  auto other = connect(own_server());
+  mutex a{locks, "a"};
+  mutex b{other, "a"};
+  auto held = a.acquire();
+  constexpr int waits = 2000;
+  std::atomic<int> ended{0};
+  for (int i = 0; i < waits; ++i) {
+    b.acquire_async(
+        [&](acquire_result result) {
+          EXPECT_FALSE(result.hold);
+          ++ended;
+        },
+        {}, duration{1 + i % 3});
+  }
+  while (ended.load() < waits) std::this_thread::yield();
+}
+
+TEST(client, the_last_owner_may_be_a_callback_that_brings_nothing) {
+  const std::string url = own_server();
+  auto holder = connect(url);
+  mutex held_by{holder, "a"};
+  auto held = held_by.acquire();
+  for (int i = 0; i < 50; ++i) {
+    std::promise<void> ended;
+    {
+      auto locks = connect(url);
+      mutex a{locks, "a"};
+      a.acquire_async([&ended](acquire_result) { ended.set_value(); }, {}, duration{1ms});
+    }
+    ended.get_future().wait();
+  }
+}
+
+TEST(client, a_callback_may_own_its_client) {
+  std::promise<fence> got;
+  {
+    auto locks = std::make_shared<client>(connect(own_server()));
+    auto lock = std::make_shared<mutex>(*locks, "a");
+    lock->acquire_async(
+        [locks, lock, &got](acquire_result result) { got.set_value(result.hold->fence()); });
+  }
+  EXPECT_GT(got.get_future().get(), fence{});
+}
+
+TEST(client, an_executor_that_throws_does_not_lose_the_callback) {
+  options broken;
+  broken.executor = [](std::function<void()>) { throw std::runtime_error{"shut down"}; };
+  auto locks = connect(own_server(), broken);
+  mutex a{locks, "a"};
+  std::promise<bool> got;
+  a.acquire_async([&](acquire_result result) { got.set_value(result.hold.has_value()); });
+  EXPECT_TRUE(got.get_future().get());
+}
+
+TEST(client, names_are_what_the_program_gave_also_with_a_prefix) {
+  options with_prefix;
+  with_prefix.prefix = "p/";
+  auto locks = connect(own_server(), with_prefix);
+  mutex a{locks, "x"};
+  mutex same{locks, a.name()};
+  auto held = a.acquire();
+  EXPECT_EQ(held.name().str(), "x");
+  EXPECT_FALSE(same.try_acquire());
+  EXPECT_EQ(locks.look(held.name().view()).holders.size(), 1u);
+  EXPECT_EQ(held.detach().name.str(), "p/x");
+}
+
+TEST(client, the_longest_times_do_not_overflow) {
+  options longest;
+  longest.max_hold = duration::max() - 1ns;
+  longest.timeout = duration::max();
+  longest.look_every = duration::max();
+  auto locks = connect(own_server(), longest);
+  mutex a{locks, "a"};
+  auto held = a.acquire({});
+  EXPECT_TRUE(held.valid());
+  EXPECT_EQ(held.lost_reason(), loss_reason::none);
+}
+
+TEST(client, run_returns_references_as_they_are) {
+  auto locks = connect(own_server());
+  int number = 1;
+  locks.run("a", [&]() -> int& { return number; }) = 2;
+  EXPECT_EQ(number, 2);
+  EXPECT_EQ(locks.try_run("a", [&]() -> int& { return number; }), std::optional<int>{2});
+}
+
+TEST(client, the_observer_hears_of_a_detached_hold) {
+  struct ear : observer {
+    std::vector<release_result> heard;
+    void released(const released_event& event) noexcept override { heard.push_back(event.result); }
+  };
+  const auto listening = std::make_shared<ear>();
+  options with_ear;
+  with_ear.observer = listening;
+  auto locks = connect(own_server(), with_ear);
+  mutex a{locks, "a"};
+  (void)a.acquire().detach();
+  EXPECT_EQ(listening->heard, std::vector{release_result::detached});
 }
 
 }  // namespace
