@@ -15,8 +15,9 @@ namespace crosslock {
 
 enum class log_level { debug, info, warning, error };
 
-/// How connecting, and a claim whose request failed, are tried again: after `base`, doubling up to `cap`, each time a random
-/// part of it, at most `tries` times. Only errors that answer yes to `retryable()`.
+/// How connecting, and a claim whose request failed, are tried again: after `base`, doubling up to
+/// `cap`, each time a random part of it, at most `tries` times. Only errors that answer yes to
+/// `retryable()`.
 struct retry_options {
   duration base = std::chrono::milliseconds{50};
   int tries = 5;
@@ -43,8 +44,8 @@ struct options {
   std::string who{};  ///< shown to others beside user@host, pid and program
   std::function<void(log_level, std::string_view)> log{};  ///< silent by default
   std::shared_ptr<crosslock::observer> observer{};
-  /// Where continuations of asynchronous acquires run; it must not call them before it returns. Default: one thread of the client's own,
-  /// started at the first asynchronous acquire.
+  /// Where continuations of asynchronous acquires run; it must not call them before it returns.
+  /// Default: one thread of the client's own, started at the first asynchronous acquire.
   std::function<void(std::function<void()>)> executor{};
 };
 

@@ -1,5 +1,5 @@
-// The threads that tell losses: to observers, logs and stop callbacks, which are user code and may be
-// slow or never end.
+// The threads that tell losses: to stop callbacks, observers and logs, which are user code and may
+// be slow or never end.
 #pragma once
 
 #include "engine/clock.hpp"

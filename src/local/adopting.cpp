@@ -50,6 +50,8 @@ void line::settle_adoption(const std::optional<seam::grant>& adopted, const rece
       section& section = *head_->section;
       if (take(*adopted, acquire_cause::asked, after)) {
         section.fence_ = paper.fence;  // the same critical section goes on
+      } else if (closed_) {
+        fail(error{errc::closed, "the client was closed"}, after);
       } else {
         leave(observer::wait_result::busy, after);
       }

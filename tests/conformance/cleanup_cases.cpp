@@ -102,7 +102,7 @@ TEST_P(cleanup, closing_ends_holds_and_waits_and_leaves_nothing_behind) {
 }
 
 TEST_P(cleanup, a_client_destroyed_while_holds_live_changes_nothing_for_them) {
-  play([this] {
+  play({ability::timely}, [this] {
     const client eyes = stage().connect();
     std::optional<hold> held;
     std::unique_ptr<mutex> lock;

@@ -33,10 +33,12 @@ enum class ability {
   processes,      ///< start_process()
   server_faults,  ///< restarts, lost wake-ups, lost and late messages
   long_times,     ///< minutes pass at once
+  timely,         ///< no thread is ever kept from running for as long as a short lease
   fork,           ///< the case's own process may fork()
 };
 inline constexpr std::initializer_list<ability> all_abilities{
-    ability::processes, ability::server_faults, ability::long_times, ability::fork};
+    ability::processes, ability::server_faults, ability::long_times, ability::timely,
+    ability::fork};
 
 struct fixture {
   std::string engine;                     ///< as the registry calls it

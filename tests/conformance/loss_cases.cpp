@@ -112,7 +112,7 @@ TEST_P(loss, it_is_told_once_to_everybody_who_listens) {
 }
 
 TEST_P(loss, a_slow_callback_delays_neither_the_next_loss_nor_a_renewal) {
-  play([this] {
+  play({ability::timely}, [this] {
     const client locks = short_lived();
     mutex one{locks, "one"};
     mutex two{locks, "two"};

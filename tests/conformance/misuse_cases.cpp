@@ -68,7 +68,7 @@ TEST_P(misuse, a_release_that_fails_in_a_destructor_is_silent_and_goes_on_later)
 }
 
 TEST_P(misuse, a_thread_that_ends_without_unlocking_still_holds) {  // F26
-  play([this] {
+  play({ability::timely}, [this] {
     const client locks = short_lived();
     const client others = stage().connect();
     mutex lock{locks, "name"};
@@ -102,7 +102,7 @@ TEST_P(misuse, a_hold_may_be_released_by_another_thread) {  // F26
 }
 
 TEST_P(misuse, a_leaked_hold_ends_at_max_hold_and_is_not_renewed_any_more) {  // F26
-  play([this] {
+  play({ability::timely}, [this] {
     const auto heard = std::make_shared<listener>();
     options how;
     how.lease = lease();

@@ -21,15 +21,17 @@ class receipts : public conformance_case {
 CONFORMANCE_ON_EVERY_STAGE(receipts);
 
 TEST_P(receipts, it_is_adopted_with_its_fence_and_renewed_from_then_on) {
-  play([this] {
+  play({ability::timely}, [this] {
+    const auto parting = std::make_shared<listener>();
     const auto heard = std::make_shared<listener>();
-    const client locks = short_lived();
+    const client locks = short_lived(parting);
     const client others = short_lived(heard);
     if (refused_by_this_engine(locks)) return;
     mutex lock{locks, "name"};
     auto held = lock.acquire();
     const fence token = held.fence();
     const std::string text = held.detach().to_string();
+    EXPECT_EQ(parting->releases(), (std::vector{release_result::detached}));
     EXPECT_FALSE(held.valid());
     EXPECT_EQ(code_of([&] { held.check(); }), errc::not_held);
     EXPECT_EQ(held.release(), release_result::not_held);

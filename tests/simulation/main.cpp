@@ -1,6 +1,6 @@
 // crosslock-simulation [--seeds N] [--first SEED] [--jobs J]: plays N seeds and counts.
 // crosslock-simulation --seed SEED: plays one and tells everything that happened in it.
-// crosslock-simulation-mutants: the same sources over a library with deliberate faults (mutants.cpp).
+// crosslock-simulation-mutants: the same over a library with deliberate faults (mutants.cpp).
 #include "simulation/jobs.hpp"
 #include "simulation/mutants.hpp"
 

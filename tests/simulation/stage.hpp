@@ -39,6 +39,8 @@ class world_scheduler final : public memory::scheduler {
 struct paper {
   receipt about;
   std::int64_t life;  ///< how often it has been taken up before
+  time_point written;
+  time_point good_until;
 };
 
 /// Only for simulated threads and timed events, of which one runs at a time.

@@ -137,7 +137,8 @@ void worker::detach(section_record& section, const grip& held) {
     const receipt about = receipt::parse(held.in_hand->detach().to_string());
     stage_.seen.add(count::detached);
     section.story.release_unknown(now(), "detached");
-    stage_.papers.push_back({about, section.life});
+    const term* terms = home_.engine().find_term(section.owner);
+    stage_.papers.push_back({about, section.life, terms->grant.sent, terms->deadline});
   } catch (const error& why) {
     if (home_.alive()) section.story.release_refused(now(), why.what());
   }

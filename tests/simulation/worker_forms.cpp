@@ -222,6 +222,10 @@ void worker::take_up_paper() {
     if (why.which() != errc::lost) return give_up(story, why);
     if (!home_.alive()) return;
     stage_.seen.add(count::adopted_too_late);
+    if (now() < mine.good_until && !stage_.may_be_gone(lock, mine.written)) {
+      stage_.complain("the receipt of ", mine.about.fence.value(), " is worth nothing though it ",
+                      "should last another ", (mine.good_until - now()).count(), " ns");
+    }
     return story.refused(now(), why.what());
   }
   if (!home_.alive()) return;

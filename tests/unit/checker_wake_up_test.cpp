@@ -210,6 +210,22 @@ TEST(fifo, one_who_still_waits_at_the_end_was_overtaken) {
   expect_broken(told, {invariant::fifo}, in_order);
 }
 
+TEST(fifo, a_retry_keeps_the_place_of_its_first_try) {
+  expect_kept(story{}
+                  .holds(1, 0, 1, 5)
+                  .asks(2, 2, 6)
+                  .answered(2, 3, phase::info, 6)
+                  .asks(3, 4, 7)
+                  .queued(3, 5, 7)
+                  .asks(2, 6, 6)
+                  .queued(2, 7, 6)
+                  .releases(1, 8, 9, 5)
+                  .granted(2, 10, 6)
+                  .releases(2, 11, 12, 6)
+                  .granted(3, 13, 7),
+              strict);
+}
+
 TEST(fifo, readers_may_pass_each_other_but_not_a_writer) {
   story readers;
   readers.holds(1, 0, 1, 1)
