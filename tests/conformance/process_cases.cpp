@@ -142,6 +142,24 @@ TEST_P(process, the_first_question_after_waking_is_answered_by_the_clock) {
   });
 }
 
+TEST_P(process, a_renewal_answered_after_the_deadline_brings_nothing_back) {
+  play({ability::processes, ability::server_faults}, [this] {
+    for (int round = 0; round < 10; ++round) {
+      const auto holder = stage().start_process("holder", lease());
+      stage().delay_next_request(observer::verb::renew, lease() / 10);
+      EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
+      holder->send("work name 20000");
+      stage().sleep(lease() / 3 + lease() / 20);  // the renewal is on its way
+      holder->freeze();
+      stage().sleep(lease() * 3 / 4);  // the server has renewed, the answer waits with the frozen
+      holder->thaw();
+      EXPECT_EQ(holder->answer(), "lost");
+      EXPECT_EQ(ask_notice(*holder, "name").times, 1);
+    }
+    judge();
+  });
+}
+
 TEST_P(process, a_short_freeze_is_survived) {
   play({ability::processes}, [this] {
     const auto holder = stage().start_process("holder", lease());

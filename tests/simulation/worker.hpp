@@ -48,7 +48,7 @@ class worker {
   void write_release(section_record& section, release_result result);
   void renew_what_is_lost(const section_record& section);
 
-  // Mischief.
+  // Mischief (worker_mischief.cpp).
   void break_somebody(const std::string& lock);
   void look(const std::string& lock);
   void forge_release(const std::string& lock);
