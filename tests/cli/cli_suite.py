@@ -22,6 +22,7 @@ def check(tally):
     check_answers(tally)
     check_engines(tally)
     check_script(tally)
+    check_bench(tally)
     check_added_time(tally)
 
 
@@ -96,6 +97,27 @@ def check_script(tally):
     tally.check("./crosslock builds again after a change",
                 answer[:2] == expected[:2] and stamp.stat().st_mtime > source.stat().st_mtime,
                 answer[2])
+
+
+def check_bench(tally):
+    """Every workload once, briefly: that it works is asserted, how fast it is never."""
+    workloads = {"own_name_1", "own_name_16", "own_name_64", "handover_processes_4",
+                 "pass_threads_8", "waiters_8", "waiters_64", "waiters_256", "reentry",
+                 "renew_10000"}
+    code, said = run([ROOT / "bench", "memory", "--json", "--rounds", "1", "--seconds", "0.05"],
+                     1800, env=environment())
+    rows = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    subjects = {(row["workload"], row["subject"]) for row in rows}
+    for workload in sorted(workloads):
+        tally.check(f"./bench runs {workload} and its floor",
+                    code == 0 and {(workload, "crosslock"), (workload, "floor")} <= subjects,
+                    said[-2000:])
+    reentry = [row for row in rows if (row["workload"], row["subject"]) == ("reentry", "crosslock")]
+    tally.check("re-entry makes no system call and no request",
+                [(row["system_calls"], row["requests_per_op"]) for row in reentry] == [(False, 0)],
+                str(reentry))
+    tally.check("./bench refuses an unknown engine",
+                run([ROOT / "bench", "no-such-engine"], env=environment())[0] == 64)
 
 
 def check_added_time(tally):

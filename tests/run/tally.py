@@ -17,6 +17,7 @@ class Tally:
         self.name = name
         self.passed = 0
         self.failed = 0
+        self.skipped = 0
         self.started = time.monotonic()
 
     def check(self, what, good, details=""):
@@ -33,12 +34,14 @@ class Tally:
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
+        self.skipped += other.skipped
 
     def seconds(self):
         return time.monotonic() - self.started
 
     def counts(self):
-        return f"{self.passed} passed, {self.failed} failed"
+        not_played = f", {self.skipped} skipped" if self.skipped else ""
+        return f"{self.passed} passed, {self.failed} failed{not_played}"
 
 
 def run(command, seconds=600, **options):
@@ -77,6 +80,7 @@ def gtest(tally, program, arguments=(), seconds=1800):
     ran = counted["tests"] - counted.get("disabled", 0) - skipped(counted)
     tally.passed += ran - failed
     tally.failed += failed
+    tally.skipped += skipped(counted)
     if ran == 0:
         tally.check(f"{program.name} ran no case", False, " ".join(map(str, arguments)))
     elif code != 0 and failed == 0:
