@@ -57,6 +57,9 @@ struct renewal {
   grant held;
   duration lease{};          ///< the lease wanted from now on
   bool want_fences = false;  ///< reserve another block ahead of need
+  /// The grant goes on without this process: from now on only its lease counts. A lease of zero
+  /// leaves what is left of it as it is.
+  bool detach = false;
 
   result outcome = result::unknown;
   duration granted_lease{};  ///< renewed: what the server gave, counted from `sent`

@@ -34,6 +34,7 @@ struct traits {
   bool reserves_fences = false;   ///< a renewal can bring another block of fences
   bool lease_is_session = false;  ///< one lease for everything this client holds
   bool outlives_process = false;  ///< a hold can be detached and taken up by another process
+  bool watches_process = false;  ///< a hold that is not detached ends when its process is seen dead
   duration lease_min{};
   duration lease_max{};
 };
@@ -88,6 +89,8 @@ class engine {
   virtual lock_info look(const lock_name& name, time_point give_up) = 0;
   virtual std::vector<lock_info> list(std::string_view prefix, time_point give_up) = 0;
 
+  /// Whether this thread is one that the engine reports events on: such a thread must not close it.
+  virtual bool on_own_thread() const noexcept { return false; }
   /// Disconnects. No event comes through turn after it has returned. Called once.
   virtual void close() noexcept = 0;
   /// In a forked child, instead of close and destruction: closes file descriptors, touches

@@ -3,7 +3,20 @@
 // (ZooKeeper's lock recipe, widened to permits).
 #include "engine/line_rule.hpp"
 
+#include <algorithm>
+#include <chrono>
+
 namespace crosslock::seam {
+
+wish wish_of(const claim& claim) noexcept {
+  if (claim.mode != claim_mode::permit) return {.mode = claim.mode, .permits = 1, .of = 1};
+  return {.mode = claim.mode, .permits = claim.permits, .of = claim.of};
+}
+
+// Short, so that a winner that is frozen costs the others little.
+duration offer_lease(duration lease) noexcept {
+  return std::min(lease, std::max<duration>(std::chrono::seconds{1}, lease / 10));
+}
 
 namespace {
 

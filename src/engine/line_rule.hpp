@@ -1,6 +1,8 @@
 // One rule for every kind of lock: who in a line may go in, and whom the others wait for.
 #pragma once
 
+#include "engine/claim.hpp"
+
 #include <crosslock/inspect.hpp>
 
 #include <cstddef>
@@ -18,6 +20,13 @@ struct wish {
 
   friend bool operator==(const wish&, const wish&) = default;
 };
+
+/// What a claim wants, permits aside when it is none for permits.
+wish wish_of(const claim& claim) noexcept;
+
+/// How long the next in line may keep a name that was handed over before it says that it has it;
+/// also how long a place in line lasts without being refreshed.
+duration offer_lease(duration lease) noexcept;
 
 /// Everybody who stands before some claim, granted or not, as far as the rule needs to know them:
 ///

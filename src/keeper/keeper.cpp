@@ -96,7 +96,7 @@ void keeper::start_threads() {
 }
 
 bool keeper::on_own_thread() const {
-  if (requests_.is_current() || timers_.is_current()) return true;
+  if (requests_.is_current() || timers_.is_current() || engine_->on_own_thread()) return true;
   const std::lock_guard guard{mutex_};
   return (clock_thread_ && clock_thread_->is_current()) ||
          (renewal_thread_ && renewal_thread_->is_current());

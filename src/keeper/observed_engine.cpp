@@ -47,6 +47,7 @@ class observed_engine final : public seam::engine {
   std::vector<lock_info> list(std::string_view prefix, time_point give_up) override {
     return timed(observer::verb::look, [&] { return engine_->list(prefix, give_up); });
   }
+  bool on_own_thread() const noexcept override { return engine_->on_own_thread(); }
   void close() noexcept override { engine_->close(); }
   void abandon() noexcept override { engine_->abandon(); }
 

@@ -213,7 +213,14 @@ receipt line::detach(section& section) {
     home_.claim_begins();
   }
   home_.remember_detached(leaving->claim);
-  const bool still_ours = lengthen(*leaving);
+  bool still_ours = false;
+  std::exception_ptr failure;
+  try {
+    still_ours = lengthen(*leaving);
+  } catch (const error&) {
+    failure = std::current_exception();
+    release_late(*leaving);  // nobody gets a receipt for it
+  }
   afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
@@ -221,6 +228,7 @@ receipt line::detach(section& section) {
   }
   home_.claim_ends();
   after.run();
+  if (failure) std::rethrow_exception(failure);
   if (!still_ours) throw error{errc::lost, "detach: the hold of '" + name_->str() + "' was lost"};
   return {.engine = std::string{home_.engine().about().name},
           .name = *name_,
@@ -229,14 +237,19 @@ receipt line::detach(section& section) {
 }
 
 bool line::lengthen(const tenure& leaving) {
-  // A receipt begins with the whole lease, and not with what was left of it, or of an offer.
-  if (leaving.fixed && !leaving.grant.offer) return true;
+  const bool whole = leaving.fixed && !leaving.grant.offer;
+  const bool bound = home_.engine().about().watches_process;
+  if (whole && !bound) return true;
   seam::renewal last;
   last.held = leaving.grant;
-  last.lease = leaving.claim.lease;
+  // A receipt begins with the whole lease, and not with what was left of it, or of an offer.
+  last.lease = whole ? duration::zero() : leaving.claim.lease;
+  last.detach = true;
   try {
     home_.engine().renew({&last, 1}, home_.give_up());
-  } catch (const std::exception& why) {
+  } catch (const error& why) {
+    // Where the engine may still think that the hold ends with this process, a receipt would lie.
+    if (bound) throw;
     home_.settings().say(log_level::warning, "the receipt of '", name_->view(),
                          "' has only what is left of its lease: ", why.what());
   }

@@ -14,9 +14,11 @@ std::string default_url() {
   if (const char* const url = std::getenv("CROSSLOCK_URL"); url && *url) return url;
   const char* const state = std::getenv("XDG_STATE_HOME");
   const char* const home = std::getenv("HOME");
-  if (state && *state) return seam::embedded_url(std::string{state} + "/crosslock/locks.db");
+  // The default place is made when it is not there; a place that somebody names is not.
+  constexpr const char* make = "?mkdir=yes";
+  if (state && *state) return seam::embedded_url(std::string{state} + "/crosslock/locks.db") + make;
   if (home && *home) {
-    return seam::embedded_url(std::string{home} + "/.local/state/crosslock/locks.db");
+    return seam::embedded_url(std::string{home} + "/.local/state/crosslock/locks.db") + make;
   }
   throw error{errc::invalid_url,
               "no URL was given, CROSSLOCK_URL is not set, and without a home directory the "

@@ -88,7 +88,7 @@ bool scenario::state_goes_back() const noexcept {
 
 duration scenario::calm_bound() const noexcept {
   const duration slop = 2ms + 100 * drift_max + 8 * wake_delay;
-  const duration offer = memory::offer_lease(lease);
+  const duration offer = seam::offer_lease(lease);
   const duration look = std::min(offer / 3, look_every);
   const duration by_wake_up = 6 * delay_max + slop;
   // Whoever is offered the lock unheard, and leaves, costs the next one a look.

@@ -58,6 +58,7 @@ class watched_engine final : public seam::engine, private seam::turn {
   std::vector<lock_info> list(std::string_view prefix, time_point give_up) override {
     return inside_.list(prefix, give_up);
   }
+  bool on_own_thread() const noexcept override { return inside_.on_own_thread(); }
   void close() noexcept override { inside_.close(); }
   void abandon() noexcept override { inside_.abandon(); }
 

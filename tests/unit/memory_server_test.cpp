@@ -78,11 +78,11 @@ TEST_F(memory_server, release_hands_over_to_the_first_with_an_offer) {
 }
 
 TEST(offer_lease, it_is_a_tenth_but_at_least_a_second_and_never_more_than_the_lease) {
-  EXPECT_EQ(offer_lease(30s), 3s);
-  EXPECT_EQ(offer_lease(10s), 1s);
-  EXPECT_EQ(offer_lease(5s), 1s);
-  EXPECT_EQ(offer_lease(200ms), 200ms);
-  EXPECT_EQ(offer_lease(1h), 6min);
+  EXPECT_EQ(seam::offer_lease(30s), 3s);
+  EXPECT_EQ(seam::offer_lease(10s), 1s);
+  EXPECT_EQ(seam::offer_lease(5s), 1s);
+  EXPECT_EQ(seam::offer_lease(200ms), 200ms);
+  EXPECT_EQ(seam::offer_lease(1h), 6min);
 }
 
 TEST_F(memory_server, any_fence_of_the_block_is_proof_for_a_release_and_no_other) {

@@ -1,9 +1,6 @@
 // The names of the messages and the one formula both sides must agree on.
 #include "engines/memory/protocol.hpp"
 
-#include <algorithm>
-#include <chrono>
-
 namespace crosslock::memory {
 
 std::string_view to_string(verb what) noexcept {
@@ -40,10 +37,6 @@ std::string_view to_string(push::kind what) noexcept {
       return "revoked";
   }
   return "unknown";
-}
-
-duration offer_lease(duration lease) noexcept {
-  return std::min(lease, std::max<duration>(std::chrono::seconds{1}, lease / 10));
 }
 
 error make_error(errc code, const std::string& text, bool outcome_unknown) {

@@ -163,10 +163,6 @@ struct push {
 
 std::string_view to_string(push::kind what) noexcept;
 
-/// How long a handed-over grant lasts until its winner renews it, and a waiter's place in the line
-/// until it asks again: short, so that a frozen winner costs the others little.
-duration offer_lease(duration lease) noexcept;
-
 /// An error of this engine.
 error make_error(errc code, const std::string& text, bool outcome_unknown = false);
 

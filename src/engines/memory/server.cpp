@@ -13,11 +13,6 @@ namespace crosslock::memory {
 
 namespace {
 
-seam::wish wish_of(const seam::claim& claim) {
-  if (claim.mode != claim_mode::permit) return {.mode = claim.mode, .permits = 1, .of = 1};
-  return {.mode = claim.mode, .permits = claim.permits, .of = claim.of};
-}
-
 refusal exhausted(const seam::name_ref& name) {
   return {errc::fence_exhausted,
           "the fence of '" + name->str() + "' has reached 2^63 - 1; use another name"};
@@ -35,7 +30,7 @@ server::outcome server::apply(client_id from, const request& message, server_tim
 
 reply server::carry_out(const ask_request& message, step& at) {
   const seam::claim& claim = message.claim;
-  const seam::wish want = wish_of(claim);
+  const seam::wish want = seam::wish_of(claim);
   if (want.permits < 1 || want.permits > want.of) {
     return refusal{errc::conflict, "'" + claim.name->str() + "': cannot give " +
                                        std::to_string(want.permits) + " of " +
@@ -73,14 +68,14 @@ void server::refresh_place(name_state& name, const seam::claim& claim, step& at)
   if (mine.place_end <= at.now) {
     leave_line(name, place->second);
   } else if (claim.wait) {
-    mine.place_end = later(at.now, offer_lease(mine.lease));
+    mine.place_end = later(at.now, seam::offer_lease(mine.lease));
     mine.client = at.from;
   }
 }
 
 reply server::admit_newcomer(name_state& name, const ask_request& message, step& at) {
   const seam::claim& claim = message.claim;
-  const seam::wish want = wish_of(claim);
+  const seam::wish want = seam::wish_of(claim);
   seam::line_so_far before;
   std::optional<std::int32_t> permits_of;
   const auto note = [&](const seam::wish& other) {
@@ -129,9 +124,9 @@ reply server::enter_line(name_state& name, const ask_request& message, step& at)
   // A hybrid like the fence: tickets rise even when a rollback takes the counter back.
   last_ticket_ = std::max<ticket_number>(last_ticket_ + 1, at.now.count());
   name.line.emplace(last_ticket_, waiter{.owner = claim.owner,
-                                         .want = wish_of(claim),
+                                         .want = seam::wish_of(claim),
                                          .lease = claim.lease,
-                                         .place_end = later(at.now, offer_lease(claim.lease)),
+                                         .place_end = later(at.now, seam::offer_lease(claim.lease)),
                                          .since = at.now,
                                          .client = at.from,
                                          .who = message.who});

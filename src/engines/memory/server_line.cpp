@@ -116,7 +116,7 @@ void server::serve(name_state& name, step& at, const owner_id& asking) {
     const holder& won = grant(name,
                               {.owner = next.owner,
                                .want = next.want,
-                               .lease = offer_lease(next.lease),
+                               .lease = seam::offer_lease(next.lease),
                                .client = next.client,
                                .who = next.who,
                                .offer_of = ticket},
@@ -163,7 +163,7 @@ void server::extend(holder& one, duration lease, server_time now) {
 }
 
 ask_reply server::in_line(const name_state& name, ticket_number ticket, server_time now) const {
-  const duration refresh = offer_lease(name.line.at(ticket).lease) / 3;
+  const duration refresh = seam::offer_lease(name.line.at(ticket).lease) / 3;
   duration look = refresh;
   for (const holder& one : name.holders) look = std::min(look, one.end - now);
   // The staggering matters, and is counted, only when a lease ends before the next refresh.

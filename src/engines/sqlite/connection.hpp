@@ -1,0 +1,134 @@
+// One client's way to the database: its writer, its reader, the mapped file.
+#pragma once
+
+#include "engine/clock.hpp"
+#include "engines/sqlite/clerk.hpp"
+#include "engines/sqlite/gate.hpp"
+#include "engines/sqlite/protocol.hpp"
+#include "engines/sqlite/steps.hpp"
+#include "engines/sqlite/wake_file.hpp"
+
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace crosslock::sqlite {
+
+/// What is done in a write transaction. Lives on the stack of the thread that wants it done, but
+/// may be run by another, whose transaction it then shares.
+class job {
+ public:
+  job(verb what, time_point give_up) : what_{what}, give_up_{give_up} {}
+  virtual ~job() = default;
+  job(const job&) = delete;
+  job& operator=(const job&) = delete;
+
+  /// The whole of it in one statement, which is a transaction by itself. False: nothing happened,
+  /// it needs run().
+  virtual bool run_alone(ledger&, client_number, time_point) { return false; }
+  virtual void run(clerk& clerk) = 0;
+
+ private:
+  friend class connection;
+  enum class state { pending, taken, leads, done };
+
+  const verb what_;
+  const time_point give_up_;
+  seam::park_word news_{0};
+  state is_ = state::pending;
+  std::exception_ptr failure_;
+};
+
+/// A job from a callable.
+template <class Run>
+class plain_job final : public job {
+ public:
+  plain_job(verb what, time_point give_up, Run run) : job{what, give_up}, run_{std::move(run)} {}
+  void run(clerk& clerk) override { run_(clerk); }
+
+ private:
+  Run run_;
+};
+
+struct place {
+  std::string path;
+  durability keeps = durability::normal;
+  std::string who;
+};
+
+/// Thread-safe.
+class connection {
+ public:
+  connection(place place, seam::clock& clock);
+  ~connection();
+  connection(const connection&) = delete;
+  connection& operator=(const connection&) = delete;
+
+  /// Carries the job out, and commits it. Calls that come while one is under way are committed
+  /// together by the next. Throws what the job threw, or why it could not be done.
+  void write(job& wanted);
+  template <class Run>
+  void write(verb what, time_point give_up, Run run) {
+    plain_job<Run> wanted{what, give_up, std::move(run)};
+    write(wanted);
+  }
+  /// Reads one state of the database; waits for no writer.
+  void read(time_point give_up, const std::function<void(ledger&, const process_id&)>& body);
+
+  /// Changes when the database was replaced by another file and opened again.
+  client_number client() const noexcept { return client_.load(); }
+  std::shared_ptr<wake_file> wake() const;
+  /// Looks whether the files still are those at their paths. The next call opens them again if
+  /// not; what was held in the old ones is gone then.
+  void check_files() noexcept;
+  /// Takes this client off the list.
+  void leave() noexcept;
+
+ private:
+  struct opened;
+
+  void open();
+  void map_wake_file();
+  bool same_database() const noexcept;
+  void reopen_if_replaced();
+  bool wait_until_led(job& wanted);
+  void lead(job& mine);
+  bool carry_out(job& mine, std::vector<job*>& batch, std::vector<notice>& notices);
+  bool try_alone(job& mine);
+  void run_batch(job& mine, std::vector<job*>& batch, std::vector<notice>& notices, bool begun);
+  void take_pending(std::vector<job*>& batch);
+  void finish(const std::vector<job*>& batch);
+  void roll_back() noexcept;
+  void tell(const std::vector<notice>& notices) noexcept;
+  void sweep_if_due(time_point now);
+
+  const place place_;
+  seam::clock& clock_;
+  const surroundings here_;
+  std::atomic<client_number> client_{nobody};
+  std::atomic<bool> replaced_{false};
+
+  mutable std::mutex mutex_;
+  std::deque<job*> pending_;
+  bool writing_ = false;
+  std::shared_ptr<wake_file> wake_;
+
+  std::mutex reading_;
+  std::unique_ptr<opened> reader_;  // by whoever has reading_
+
+  std::atomic<dev_t> device_{};
+  std::atomic<ino_t> inode_{};
+
+  // By the one who leads.
+  std::unique_ptr<opened> writer_;
+  std::optional<gate> gate_;
+  std::uint64_t until_sweep_ = 4096;
+};
+
+}  // namespace crosslock::sqlite

@@ -1,0 +1,151 @@
+// SQLite's C interface, wrapped once. Every failure becomes an error that names the file.
+#include "engines/sqlite/database.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+namespace crosslock::sqlite {
+
+error make_error(errc code, const std::string& text, int native, bool outcome_unknown) {
+  return error{code,
+               "sqlite: " + text,
+               {.engine = "sqlite", .native_code = native, .outcome_unknown = outcome_unknown}};
+}
+
+errc meaning_of(int result) noexcept {
+  switch (result & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return errc::timed_out;
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_NOMEM:
+      return errc::unreachable;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_CANTOPEN:
+      return errc::denied;
+    default:
+      return errc::protocol;
+  }
+}
+
+namespace {
+
+const char* advice(int result) noexcept {
+  switch (result & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return "; another process keeps a write transaction open";
+    case SQLITE_FULL:
+      return "; make room on its disk";
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return "; its file, and the directory it lies in, must be writable for this user";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return "; it is damaged or not a database: move it away, or name another file";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+database::database(const std::string& path, durability durability, seam::clock& clock)
+    : path_{path}, clock_{clock}, give_up_{clock.now() + std::chrono::seconds{5}} {
+  constexpr int how = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                      SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE;
+  const int result = sqlite3_open_v2(path.c_str(), &handle_, how, nullptr);
+  try {
+    if (result != SQLITE_OK) fail(result, "open");
+    sqlite3_busy_handler(handle_, on_busy, this);
+    set_up(durability);
+  } catch (...) {
+    sqlite3_close_v2(handle_);
+    throw;
+  }
+}
+
+database::~database() { sqlite3_close_v2(handle_); }
+
+void database::set_up(durability durability) {
+  run("PRAGMA trusted_schema = OFF");
+  run("PRAGMA temp_store = MEMORY");
+  run("PRAGMA journal_mode = WAL");
+  run(durability == durability::full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
+}
+
+/// Our own writers queue at the gate; what is met here are foreign ones, and recovery.
+int database::on_busy(void* self, int) {
+  auto& mine = *static_cast<database*>(self);
+  const time_point now = mine.clock_.now();
+  if (now >= mine.give_up_) return 0;
+  seam::park_word nobody_rings{0};
+  const time_point next = now + std::chrono::milliseconds{1};
+  mine.clock_.park(nobody_rings, 0, std::min(mine.give_up_, next));
+  return 1;
+}
+
+void database::fail(int result, const char* doing) const {
+  const int system = handle_ ? sqlite3_system_errno(handle_) : 0;
+  errc code = meaning_of(result);
+  const bool out_of_files = system == EMFILE || system == ENFILE;
+  if (out_of_files) code = errc::unreachable;
+  std::string text = "'" + path_ + "': " + doing + ": " + sqlite3_errstr(result);
+  if (system != 0) text += " (" + std::error_code{system, std::generic_category()}.message() + ")";
+  if (!out_of_files) text += advice(result);
+  // A commit that could not be written to its end may, or may not, be found after a crash.
+  const bool unknown = (result & 0xff) == SQLITE_IOERR;
+  throw fault{code,
+              "sqlite: " + text,
+              {.engine = "sqlite", .native_code = result, .outcome_unknown = unknown}};
+}
+
+void database::run(const char* sql) {
+  const int result = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
+  if (result != SQLITE_OK) fail(result, sql);
+}
+
+std::int64_t database::ask_number(const char* sql) {
+  statement asked{*this, sql};
+  query answer{asked};
+  return answer.step() ? answer.number(0) : 0;
+}
+
+statement::statement(database& database, const char* sql) : database_{database} {
+  const int result =
+      sqlite3_prepare_v3(database.handle(), sql, -1, SQLITE_PREPARE_PERSISTENT, &handle_, nullptr);
+  if (result != SQLITE_OK) database.fail(result, sqlite3_errmsg(database.handle()));
+}
+
+bool query::step() {
+  const int result = sqlite3_step(statement_.handle_);
+  if (result == SQLITE_ROW) return true;
+  if (result != SQLITE_DONE) statement_.database_.fail(result, sqlite3_sql(statement_.handle_));
+  return false;
+}
+
+int query::run() {
+  while (step()) {
+  }
+  return statement_.database_.changes();
+}
+
+std::string_view query::bytes(int column) const {
+  const void* const data = sqlite3_column_blob(statement_.handle_, column);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_.handle_, column));
+  return {static_cast<const char*>(data), data == nullptr ? 0 : size};
+}
+
+owner_id query::owner(int column) const {
+  const std::string_view raw = bytes(column);
+  owner_id::bytes_type taken{};
+  if (raw.size() == taken.size()) std::copy(raw.begin(), raw.end(), taken.begin());
+  return owner_id{taken};
+}
+
+}  // namespace crosslock::sqlite

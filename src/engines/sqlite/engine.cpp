@@ -1,0 +1,284 @@
+// Each verb is one job for the writer, or one look of the reader, and its result in the words of
+// the seam.
+#include "engines/sqlite/engine.hpp"
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace crosslock::sqlite {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr seam::traits offered{.name = "sqlite",
+                               .shared = true,
+                               .permits = true,
+                               .first_come = true,
+                               .pushes = true,
+                               .tells_wanted = true,
+                               .reserves_fences = true,
+                               .lease_is_session = false,
+                               .outlives_process = true,
+                               .watches_process = true,
+                               .lease_min = 10ms,
+                               .lease_max = 24h};
+
+/// So many renewals go into one transaction: others must get their turn.
+constexpr std::size_t renewals_at_once = 512;
+
+void check_lease(duration lease) {
+  if (lease >= offered.lease_min && lease <= offered.lease_max) return;
+  throw make_error(errc::invalid_lease, "a lease of " + std::to_string(lease.count()) +
+                                            " ns is outside of 10 ms to 24 h");
+}
+
+seam::grant make_grant(const seam::claim& claim, const holder& mine, time_point sent, bool wanted) {
+  return {.name = claim.name,
+          .owner = claim.owner,
+          .first = fence{mine.first},
+          .last = fence{mine.last},
+          .lease = mine.lease,
+          .sent = sent,
+          .offer = false,
+          .wanted = wanted};
+}
+
+class ask_job final : public job {
+ public:
+  ask_job(const seam::claim& claim, const remembered& before, time_point give_up)
+      : job{verb::ask, give_up}, claim_{claim}, before_{before} {}
+
+  bool run_alone(ledger& rows, client_number from, time_point now) override {
+    if (before_.asked_before || claim_.mode != claim_mode::exclusive) return false;
+    holder fresh{.owner = claim_.owner,
+                 .lease = claim_.lease,
+                 .ends = now + claim_.lease,
+                 .since = now,
+                 .client = from};
+    const auto first = rows.take_free(claim_.name->view(), fresh);
+    if (!first) return false;
+    fresh.first = *first;
+    fresh.last = *first + seam::fence_block - 1;
+    outcome = {seam::ask_result::granted, fresh, false, 0, {}};
+    return true;
+  }
+  void run(clerk& clerk) override { outcome = clerk.ask(claim_, before_); }
+
+  ask_outcome outcome;
+
+ private:
+  const seam::claim& claim_;
+  const remembered before_;
+};
+
+class release_job final : public job {
+ public:
+  release_job(const seam::grant& grant, time_point give_up)
+      : job{verb::release, give_up}, grant_{grant} {}
+
+  bool run_alone(ledger& rows, client_number, time_point now) override {
+    if (!rows.give_back_alone(grant_.name->view(), grant_.owner, grant_.first.value(), now)) {
+      return false;
+    }
+    answer = seam::release_answer::released;
+    return true;
+  }
+  void run(clerk& clerk) override { answer = clerk.release(grant_); }
+
+  seam::release_answer answer = seam::release_answer::not_owner;
+
+ private:
+  const seam::grant& grant_;
+};
+
+}  // namespace
+
+engine::engine(place place, seam::turn& turn, seam::clock& clock)
+    : turn_{turn},
+      clock_{clock},
+      connection_{std::move(place), clock},
+      listener_{connection_, interests_, turn, clock,
+                [this](const std::vector<listener::posted_ask>& asks) { answer_asks(asks); }} {}
+
+engine::~engine() { close(); }
+
+const seam::traits& engine::about() const noexcept { return offered; }
+
+seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
+  check_lease(claim.lease);
+  const remembered before = interests_.asking(claim);
+  listener_.attend();
+  const time_point sent = clock_.now();
+  ask_job wanted{claim, before, give_up};
+  try {
+    connection_.write(wanted);
+  } catch (const error& why) {
+    note_failure(claim, before, why);
+    throw;
+  }
+  return settle(claim, wanted.outcome, sent);
+}
+
+seam::answer engine::settle(const seam::claim& claim, const ask_outcome& outcome, time_point sent) {
+  seam::answer answer{.result = outcome.result, .granted = {}, .look_after = outcome.look_after};
+  switch (outcome.result) {
+    case seam::ask_result::granted:
+      interests_.holding(claim.name, claim.owner);
+      answer.granted = make_grant(claim, outcome.mine, sent, outcome.wanted);
+      break;
+    case seam::ask_result::in_line:
+      interests_.waiting(claim.name, claim.owner, outcome.ticket);
+      break;
+    case seam::ask_result::busy:
+      interests_.forget(*claim.name, claim.owner);
+      break;
+  }
+  return answer;
+}
+
+void engine::note_failure(const seam::claim& claim, const remembered& before, const error& why) {
+  if (why.outcome_unknown()) {
+    interests_.in_doubt(*claim.name, claim.owner);
+  } else if (!before.asked_before) {
+    interests_.forget(*claim.name, claim.owner);
+  }
+}
+
+void engine::ask_async(const seam::claim& claim, time_point give_up) {
+  check_lease(claim.lease);
+  listener_.post({claim, give_up});
+}
+
+/// All that have gathered go into one transaction.
+void engine::answer_asks(const std::vector<listener::posted_ask>& asks) {
+  struct under_way {
+    remembered before;
+    std::variant<ask_outcome, error> result;
+  };
+  std::vector<under_way> each;
+  time_point give_up = time_point::max();
+  for (const auto& ask : asks) {
+    each.push_back({interests_.asking(ask.claim), ask_outcome{}});
+    give_up = std::min(give_up, ask.give_up);
+  }
+  const time_point sent = clock_.now();
+  try {
+    connection_.write(verb::ask, give_up, [&](clerk& clerk) {
+      for (std::size_t i = 0; i < asks.size(); ++i) {
+        try {
+          each[i].result = clerk.ask(asks[i].claim, each[i].before);
+        } catch (const fault&) {
+          throw;
+        } catch (const error& refusal) {
+          each[i].result = refusal;
+        }
+      }
+    });
+  } catch (const error& why) {
+    for (under_way& one : each) one.result = why;
+  }
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const seam::claim& claim = asks[i].claim;
+    const seam::claim_key key{*claim.name, claim.owner};
+    if (const auto* const why = std::get_if<error>(&each[i].result)) {
+      note_failure(claim, each[i].before, *why);
+      turn_.failed(key, *why);
+    } else {
+      turn_.answered(key, settle(claim, std::get<ask_outcome>(each[i].result), sent));
+    }
+  }
+}
+
+void engine::withdraw(const seam::claim& claim, time_point give_up) {
+  const remembered last = interests_.forget(*claim.name, claim.owner);
+  connection_.write(verb::withdraw, give_up,
+                    [&](clerk& clerk) { clerk.withdraw(*claim.name, claim.owner, last.ticket); });
+}
+
+void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
+  // A file that is no longer at its path takes what is held in it along.
+  connection_.check_files();
+  while (!batch.empty()) {
+    const auto part = batch.first(std::min(batch.size(), renewals_at_once));
+    batch = batch.subspan(part.size());
+    const time_point sent = clock_.now();
+    const auto forget_answers = [&] {
+      for (seam::renewal& one : part) one.outcome = seam::renewal::result::unknown;
+    };
+    try {
+      connection_.write(verb::renew, give_up, [&](clerk& clerk) {
+        for (seam::renewal& one : part) clerk.renew(one);
+      });
+    } catch (...) {
+      forget_answers();
+      throw;
+    }
+    for (seam::renewal& one : part) {
+      one.sent = sent;
+      const bool over = one.outcome == seam::renewal::result::lost || one.detach;
+      if (over) interests_.forget(*one.held.name, one.held.owner);
+    }
+  }
+}
+
+seam::release_answer engine::release(const seam::grant& grant, time_point give_up) {
+  interests_.forget(*grant.name, grant.owner);
+  release_job wanted{grant, give_up};
+  connection_.write(wanted);
+  return wanted.answer;
+}
+
+std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam::claim& next,
+                                         time_point give_up) {
+  check_lease(next.lease);
+  listener_.attend();
+  const time_point sent = clock_.now();
+  std::optional<holder> taken;
+  bool wanted = false;
+  connection_.write(verb::adopt, give_up,
+                    [&](clerk& clerk) { taken = clerk.adopt(detached, next, wanted); });
+  if (!taken) return std::nullopt;
+  interests_.holding(next.name, next.owner);
+  return make_grant(next, *taken, sent, wanted);
+}
+
+bool engine::break_lock(const lock_name& name, owner_id owner, time_point give_up) {
+  bool broken = false;
+  connection_.write(verb::break_lock, give_up,
+                    [&](clerk& clerk) { broken = clerk.break_lock(name, owner); });
+  return broken;
+}
+
+lock_info engine::look(const lock_name& name, time_point give_up) {
+  lock_info info;
+  connection_.read(give_up, [&](ledger& rows, const process_id& self) {
+    info = inspect(rows, name.view(), self, clock_.now());
+  });
+  return info;
+}
+
+std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up) {
+  std::vector<lock_info> infos;
+  connection_.read(give_up, [&](ledger& rows, const process_id& self) {
+    for (const std::string& name : rows.names_from(prefix)) {
+      lock_info info = inspect(rows, name, self, clock_.now());
+      if (!info.holders.empty() || !info.line.empty()) infos.push_back(std::move(info));
+    }
+  });
+  return infos;
+}
+
+void engine::close() noexcept {
+  if (std::exchange(closed_, true)) return;
+  listener_.stop();
+  interests_.clear();
+  connection_.leave();
+}
+
+/// SQLite forbids a child to touch what its parent has opened, and closing is touching. Its
+/// descriptors are closed at exec; none of them carries a lock that a child could drop.
+void engine::abandon() noexcept {}
+
+}  // namespace crosslock::sqlite

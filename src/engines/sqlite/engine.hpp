@@ -1,0 +1,52 @@
+// The sqlite engine: the seam over a database file that the processes of one machine share.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "engines/sqlite/connection.hpp"
+#include "engines/sqlite/interests.hpp"
+#include "engines/sqlite/listener.hpp"
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace crosslock::sqlite {
+
+/// `turn` and `clock` outlive it.
+class engine final : public seam::engine {
+ public:
+  engine(place place, seam::turn& turn, seam::clock& clock);
+  ~engine() override;
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  const seam::traits& about() const noexcept override;
+  seam::answer ask(const seam::claim& claim, time_point give_up) override;
+  void ask_async(const seam::claim& claim, time_point give_up) override;
+  void withdraw(const seam::claim& claim, time_point give_up) override;
+  void renew(std::span<seam::renewal> batch, time_point give_up) override;
+  seam::release_answer release(const seam::grant& grant, time_point give_up) override;
+  std::optional<seam::grant> adopt(const seam::grant& detached, const seam::claim& next,
+                                   time_point give_up) override;
+  bool break_lock(const lock_name& name, owner_id owner, time_point give_up) override;
+  lock_info look(const lock_name& name, time_point give_up) override;
+  std::vector<lock_info> list(std::string_view prefix, time_point give_up) override;
+  bool on_own_thread() const noexcept override { return listener_.is_current(); }
+  void close() noexcept override;
+  void abandon() noexcept override;
+
+ private:
+  seam::answer settle(const seam::claim& claim, const ask_outcome& outcome, time_point sent);
+  void note_failure(const seam::claim& claim, const remembered& before, const error& why);
+  void answer_asks(const std::vector<listener::posted_ask>& asks);
+
+  seam::turn& turn_;
+  seam::clock& clock_;
+  connection connection_;
+  interests interests_;
+  listener listener_;
+  bool closed_ = false;
+};
+
+}  // namespace crosslock::sqlite

@@ -1,0 +1,49 @@
+// `sqlite:PATH` with the options `sync=normal|full` and `mkdir=yes`.
+#include "engine/registry.hpp"
+#include "engine/url_values.hpp"
+#include "engines/sqlite/engine.hpp"
+#include "engines/sqlite/file_system.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+namespace crosslock::sqlite {
+namespace {
+
+durability take_durability(seam::url& url) {
+  const auto given = url.take("sync");
+  if (!given || *given == "normal") return durability::normal;
+  if (*given == "full") return durability::full;
+  throw make_error(errc::invalid_url, "the option sync is neither normal nor full");
+}
+
+/// One database has one path, however it is named: the files beside it are found by it.
+std::string one_path(const std::string& path) {
+  std::error_code wrong;
+  const auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path), wrong);
+  return wrong ? std::filesystem::absolute(path).string() : whole.string();
+}
+
+std::unique_ptr<seam::engine> open_sqlite(const seam::opening& opening) {
+  seam::url& url = opening.url;
+  if (!url.hosts.empty() || !url.user.empty() || url.password) {
+    throw make_error(errc::invalid_url,
+                     "the URL names no host: sqlite:relative.db or sqlite:///absolute.db");
+  }
+  if (url.path.empty() || url.path.back() == '/') {
+    throw make_error(errc::invalid_url,
+                     "the URL names no file: sqlite:relative.db or sqlite:///absolute.db");
+  }
+  place there{.path = {}, .keeps = take_durability(url), .who = opening.who};
+  const bool make = seam::take_bool(url, "mkdir").value_or(false);
+  seam::refuse_leftovers(url);
+  if (make) make_directories(url.path);
+  there.path = one_path(url.path);
+  require_fit_place(there.path);
+  return std::make_unique<engine>(std::move(there), opening.turn, opening.clock);
+}
+
+}  // namespace
+}  // namespace crosslock::sqlite
+
+CROSSLOCK_ENGINE_FACTORY(sqlite, crosslock::sqlite::open_sqlite);

@@ -1,0 +1,21 @@
+// Whether a directory is a fit place for a database that several processes share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace crosslock::sqlite {
+
+/// The name of a file system on which locks or mapped files of one machine's processes cannot be
+/// trusted, by the magic number of statfs(2); empty for any other.
+std::string_view unfit_file_system(std::uint64_t magic) noexcept;
+
+/// Makes missing directories of the path of a file, for this user alone. Throws `denied`.
+void make_directories(const std::string& path);
+
+/// Throws `denied` when the directory of `path` is missing or not writable for this user,
+/// `unsupported` when its file system is unfit.
+void require_fit_place(const std::string& path);
+
+}  // namespace crosslock::sqlite

@@ -1,0 +1,113 @@
+// A table by name hash, because that is all a wake-up tells.
+#include "engines/sqlite/interests.hpp"
+
+#include "engines/sqlite/wake_file.hpp"
+
+namespace crosslock::sqlite {
+
+interests::table::iterator interests::find(std::uint32_t hash, const owner_id& owner) {
+  auto [it, end] = entries_.equal_range(hash);
+  while (it != end && it->second.owner != owner) ++it;
+  return it == end ? entries_.end() : it;
+}
+
+interest& interests::find_or_add(const seam::name_ref& name, const owner_id& owner) {
+  const std::uint32_t hash = wake_file::hash_of(name->view());
+  if (const auto it = find(hash, owner); it != entries_.end()) return it->second;
+  return entries_.emplace(hash, interest{.name = name, .owner = owner})->second;
+}
+
+void interests::become(interest& mine, interest::kind next) {
+  if (mine.is == interest::kind::waiting) --waiting_;
+  if (next == interest::kind::waiting) ++waiting_;
+  mine.is = next;
+}
+
+remembered interests::asking(const seam::claim& claim) {
+  const std::lock_guard guard{mutex_};
+  const interest& mine = find_or_add(claim.name, claim.owner);
+  return {mine.asked_before, mine.ticket};
+}
+
+void interests::waiting(const seam::name_ref& name, const owner_id& owner, ticket_number ticket) {
+  const std::lock_guard guard{mutex_};
+  interest& mine = find_or_add(name, owner);
+  become(mine, interest::kind::waiting);
+  mine.ticket = ticket;
+  mine.asked_before = true;
+}
+
+void interests::holding(const seam::name_ref& name, const owner_id& owner) {
+  const std::lock_guard guard{mutex_};
+  interest& mine = find_or_add(name, owner);
+  become(mine, interest::kind::holding);
+  mine.ticket = 0;
+  mine.asked_before = true;
+}
+
+bool interests::brought(const lock_name& name, const owner_id& owner) {
+  const std::lock_guard guard{mutex_};
+  const auto it = find(wake_file::hash_of(name.view()), owner);
+  if (it == entries_.end() || it->second.is == interest::kind::holding) return false;
+  become(it->second, interest::kind::holding);
+  return true;
+}
+
+void interests::in_doubt(const lock_name& name, const owner_id& owner) {
+  const std::lock_guard guard{mutex_};
+  const auto it = find(wake_file::hash_of(name.view()), owner);
+  if (it != entries_.end()) it->second.asked_before = true;
+}
+
+remembered interests::forget(const lock_name& name, const owner_id& owner) {
+  const std::lock_guard guard{mutex_};
+  const auto it = find(wake_file::hash_of(name.view()), owner);
+  if (it == entries_.end()) return {true, 0};
+  const remembered last{true, it->second.ticket};
+  become(it->second, interest::kind::asking);
+  entries_.erase(it);
+  return last;
+}
+
+void interests::clear() {
+  const std::lock_guard guard{mutex_};
+  entries_.clear();
+  waiting_ = 0;
+}
+
+std::vector<interest> interests::about(std::uint32_t name_hash) const {
+  std::vector<interest> found;
+  const std::lock_guard guard{mutex_};
+  const auto [begin, end] = entries_.equal_range(name_hash);
+  for (auto it = begin; it != end; ++it) found.push_back(it->second);
+  return found;
+}
+
+std::vector<interest> interests::all() const {
+  std::vector<interest> found;
+  const std::lock_guard guard{mutex_};
+  for (const auto& [hash, each] : entries_) found.push_back(each);
+  return found;
+}
+
+std::vector<interest> interests::all_waiting() const {
+  std::vector<interest> found;
+  const std::lock_guard guard{mutex_};
+  if (waiting_ == 0) return found;
+  for (const auto& [hash, each] : entries_) {
+    if (each.is == interest::kind::waiting) found.push_back(each);
+  }
+  return found;
+}
+
+bool interests::any_waiting() const {
+  const std::lock_guard guard{mutex_};
+  return waiting_ > 0;
+}
+
+bool interests::any() const {
+  const std::lock_guard guard{mutex_};
+  return !entries_.empty();
+}
+
+}  // namespace crosslock::sqlite

@@ -1,0 +1,58 @@
+// What this client waits for and holds: whose news it wants to hear.
+#pragma once
+
+#include "engines/sqlite/clerk.hpp"
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace crosslock::sqlite {
+
+struct interest {
+  enum class kind { asking, waiting, holding };
+
+  seam::name_ref name;
+  owner_id owner{};
+  kind is = kind::asking;
+  ticket_number ticket = 0;
+  bool asked_before = false;
+};
+
+/// Thread-safe.
+class interests {
+ public:
+  /// An ask goes out; what earlier ones have left to remember.
+  remembered asking(const seam::claim& claim);
+  void waiting(const seam::name_ref& name, const owner_id& owner, ticket_number ticket);
+  void holding(const seam::name_ref& name, const owner_id& owner);
+  /// A wake-up brought it; false when nobody here waits for it any more.
+  bool brought(const lock_name& name, const owner_id& owner);
+  /// An ask failed that may have been carried out: the next must look for its traces.
+  void in_doubt(const lock_name& name, const owner_id& owner);
+  /// Returns what was remembered, for whoever withdraws it.
+  remembered forget(const lock_name& name, const owner_id& owner);
+  void clear();
+
+  /// Under any name with that hash.
+  std::vector<interest> about(std::uint32_t name_hash) const;
+  std::vector<interest> all() const;
+  std::vector<interest> all_waiting() const;
+  bool any_waiting() const;
+  bool any() const;
+
+ private:
+  using table = std::unordered_multimap<std::uint32_t, interest>;
+
+  // The mutex is held.
+  table::iterator find(std::uint32_t hash, const owner_id& owner);
+  interest& find_or_add(const seam::name_ref& name, const owner_id& owner);
+  void become(interest& mine, interest::kind next);
+
+  mutable std::mutex mutex_;
+  table entries_;  // by the hash of the name
+  std::size_t waiting_ = 0;
+};
+
+}  // namespace crosslock::sqlite

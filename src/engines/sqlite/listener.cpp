@@ -1,0 +1,217 @@
+// A wake-up only says that something happened to a name with that hash. What happened is read from
+// the database; so a wrong one does no harm, and a grant is believed because it is stored.
+#include "engines/sqlite/listener.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace crosslock::sqlite {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How often those who are waited for are looked at: a death is seen well within 0.3 s.
+constexpr duration tick_every = 100ms;
+constexpr int ticks_between_file_checks = 10;
+constexpr int ticks_until_idle = 20;
+
+}  // namespace
+
+struct listener::event {
+  enum class kind { granted, wanted, lost, look_again } is;
+  interest whom;
+  seam::grant grant{};
+};
+
+listener::listener(connection& connection, interests& interests, seam::turn& turn,
+                   seam::clock& clock, on_asks answer)
+    : connection_{connection},
+      interests_{interests},
+      turn_{turn},
+      clock_{clock},
+      answer_{std::move(answer)} {}
+
+listener::~listener() { stop(); }
+
+void listener::attend() {
+  if (running_.load(std::memory_order_acquire)) {
+    if (idle_.load(std::memory_order_relaxed) && idle_.exchange(false)) ring();
+    return;
+  }
+  const std::lock_guard guard{mutex_};
+  if (thread_ || stopping_.load()) return;
+  // Before it runs: whatever is posted from now on is news to it.
+  wake_ = connection_.wake();
+  box_ = &wake_->mailbox_of(connection_.client());
+  heard_ = box_->posted.load();
+  thread_ = clock_.start("crosslock-hear", [this] { work(); });
+  running_.store(true, std::memory_order_release);
+}
+
+void listener::post(posted_ask ask) {
+  attend();
+  {
+    const std::lock_guard guard{mutex_};
+    asks_.push_back(std::move(ask));
+  }
+  ring();
+}
+
+void listener::ring() noexcept {
+  wake_file::ring(connection_.wake()->mailbox_of(connection_.client()));
+}
+
+void listener::stop() noexcept {
+  std::unique_ptr<seam::thread> ending;
+  {
+    const std::lock_guard guard{mutex_};
+    stopping_.store(true);
+    ending = std::move(thread_);
+  }
+  if (!ending) return;
+  ring();
+  ending->join();
+}
+
+bool listener::is_current() const noexcept {
+  const std::lock_guard guard{mutex_};
+  return thread_ && thread_->is_current();
+}
+
+void listener::work() {
+  while (!stopping_.load()) {
+    try {
+      listen_once();
+    } catch (const std::exception&) {
+      // The database cannot be read just now. The waiters look for themselves as well.
+      const std::uint32_t seen = box_->rings.load();
+      wait_on(box_->rings, seen, duration{tick_every}.count());
+    }
+  }
+}
+
+void listener::listen_once() {
+  auto current = connection_.wake();
+  mailbox* const box = &current->mailbox_of(connection_.client());
+  const bool moved = box != box_;
+  wake_ = std::move(current);
+  box_ = box;
+  const std::uint32_t seen = box->rings.load();
+  answer_asks();
+  const std::uint32_t posted = box->posted.load();
+  if (moved || posted - heard_ > mailbox::kept) {
+    heard_ = posted;
+    hear(interests_.all());
+  }
+  while (heard_ != posted) {
+    const std::uint32_t hash = box->names[heard_++ % mailbox::kept].load();
+    hear(interests_.about(hash));
+  }
+  if (clock_.now() >= next_tick_) tick();
+  if (stopping_.load() || connection_.wake() != wake_) return;
+  const duration nap = idle_.load() ? duration{10s} : next_tick_ - clock_.now();
+  wait_on(box->rings, seen, nap.count());
+}
+
+void listener::answer_asks() {
+  std::vector<posted_ask> asks;
+  {
+    const std::lock_guard guard{mutex_};
+    asks.swap(asks_);
+  }
+  if (!asks.empty()) answer_(asks);
+}
+
+void listener::hear(const std::vector<interest>& about) {
+  if (about.empty()) return;
+  std::vector<event> events;
+  connection_.read(clock_.now() + 1s, [&](ledger& rows, const process_id&) {
+    for (const interest& one : about) judge(rows, one, events);
+  });
+  for (const event& one : events) report(one);
+}
+
+/// What the rows say about one claim of ours.
+void listener::judge(ledger& rows, const interest& one, std::vector<event>& events) {
+  const auto row = rows.find(one.name->view());
+  std::vector<holder> holders;
+  if (row && row->crowd > 0) holders = rows.sharers(one.name->view());
+  const auto waiting = row ? row->crowd - static_cast<std::int64_t>(holders.size()) : 0;
+  if (row && row->exclusive) holders.push_back(*row->exclusive);
+  const auto mine = std::find_if(holders.begin(), holders.end(),
+                                 [&](const holder& each) { return each.owner == one.owner; });
+  if (one.is == interest::kind::holding) {
+    if (mine == holders.end()) {
+      events.push_back({event::kind::lost, one});
+    } else if (waiting > 0) {
+      events.push_back({event::kind::wanted, one});
+    }
+    return;
+  }
+  if (mine == holders.end()) return;
+  // The same clock here as there: it is known to the nanosecond what this lease counts from.
+  events.push_back({event::kind::granted, one,
+                    seam::grant{.name = one.name,
+                                .owner = one.owner,
+                                .first = fence{mine->first},
+                                .last = fence{mine->last},
+                                .lease = mine->lease,
+                                .sent = mine->ends - mine->lease,
+                                .offer = mine->offer,
+                                .wanted = waiting > 0}});
+}
+
+void listener::report(const event& one) {
+  const seam::claim_key key{*one.whom.name, one.whom.owner};
+  switch (one.is) {
+    case event::kind::granted:
+      if (interests_.brought(*one.whom.name, one.whom.owner)) turn_.granted(one.grant);
+      return;
+    case event::kind::wanted:
+      turn_.wanted(key);
+      return;
+    case event::kind::lost:
+      interests_.forget(*one.whom.name, one.whom.owner);
+      turn_.failed(key, make_error(errc::lost, "'" + one.whom.name->str() +
+                                                   "' was taken from its holder by force"));
+      return;
+    case event::kind::look_again:
+      turn_.look_again(key);
+      return;
+  }
+}
+
+void listener::tick() {
+  next_tick_ = clock_.now() + tick_every;
+  if (++ticks_ % ticks_between_file_checks == 0) connection_.check_files();
+  idle_ticks_ = interests_.any() ? 0 : idle_ticks_ + 1;
+  if (idle_ticks_ >= ticks_until_idle) {
+    idle_ticks_ = 0;
+    idle_.store(true);
+    // Whoever came between the question and the flag has not rung.
+    if (interests_.any()) idle_.store(false);
+  }
+  if (interests_.any_waiting()) watch_lives();
+}
+
+void listener::watch_lives() {
+  std::vector<event> events;
+  const auto waiting = interests_.all_waiting();
+  connection_.read(clock_.now() + 1s, [&](ledger& rows, const process_id& self) {
+    for (const interest& one : waiting) {
+      const auto row = rows.find(one.name->view());
+      if (!row) continue;
+      std::vector<holder> holders;
+      if (row->crowd > 0) holders = rows.sharers(one.name->view());
+      if (row->exclusive) holders.push_back(*row->exclusive);
+      const bool dead = std::any_of(holders.begin(), holders.end(), [&](const holder& each) {
+        return surely_dead(rows.client(each.client).process, self);
+      });
+      if (dead) events.push_back({event::kind::look_again, one});
+    }
+  });
+  for (const event& one : events) report(one);
+}
+
+}  // namespace crosslock::sqlite

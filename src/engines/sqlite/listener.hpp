@@ -1,0 +1,75 @@
+// The one thread of a client: it hears the wake-ups of other processes, watches whether those it
+// waits for still live, and carries out what must not block its caller.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "engines/sqlite/connection.hpp"
+#include "engines/sqlite/interests.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace crosslock::sqlite {
+
+/// Thread-safe.
+class listener {
+ public:
+  /// One ask whose answer goes to turn.
+  struct posted_ask {
+    seam::claim claim;
+    time_point give_up;
+  };
+  using on_asks = std::function<void(const std::vector<posted_ask>&)>;
+
+  listener(connection& connection, interests& interests, seam::turn& turn, seam::clock& clock,
+           on_asks answer);
+  ~listener();
+  listener(const listener&) = delete;
+  listener& operator=(const listener&) = delete;
+
+  /// There is something to listen for. Starts the thread when it does not run yet.
+  void attend();
+  void post(posted_ask ask);
+  void stop() noexcept;
+  bool is_current() const noexcept;
+
+ private:
+  struct event;
+
+  void ring() noexcept;
+  void work();
+  void listen_once();
+  void answer_asks();
+  void hear(const std::vector<interest>& about);
+  void judge(ledger& rows, const interest& one, std::vector<event>& events);
+  void report(const event& one);
+  void tick();
+  void watch_lives();
+
+  connection& connection_;
+  interests& interests_;
+  seam::turn& turn_;
+  seam::clock& clock_;
+  const on_asks answer_;
+
+  std::atomic<bool> running_{false};
+  std::atomic<bool> idle_{false};  ///< sleeps until it is rung
+  std::atomic<bool> stopping_{false};
+
+  mutable std::mutex mutex_;
+  std::unique_ptr<seam::thread> thread_;
+  std::vector<posted_ask> asks_;
+
+  // By the thread itself.
+  std::shared_ptr<wake_file> wake_;
+  mailbox* box_ = nullptr;
+  std::uint32_t heard_ = 0;
+  time_point next_tick_{};
+  int ticks_ = 0;
+  int idle_ticks_ = 0;
+};
+
+}  // namespace crosslock::sqlite

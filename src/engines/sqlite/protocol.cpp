@@ -1,0 +1,322 @@
+// The statements. Names, ids and values are bound, never written into the text.
+#include "engines/sqlite/protocol.hpp"
+
+#include <algorithm>
+
+namespace crosslock::sqlite {
+namespace {
+
+// The hybrid of design: rises by the counter, and by the clock when the counter was lost.
+// julianday() has milliseconds, and 2440587.5 is 1970.
+#define CROSSLOCK_WALL_CLOCK \
+  "CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER) * 1000000"
+#define CROSSLOCK_FLOOR "(SELECT fence_floor FROM about)"
+#define CROSSLOCK_LAST_FIRST "9223372036854771712"  // 2^63 - 4096: a whole block fits behind it
+#define CROSSLOCK_CLAIM_COLUMNS \
+  "ticket, owner, client, mode, permits, of, first, last, lease, ends, since, offer"
+
+// A block that would not fit any more is not for this statement: the WHERE of the update refuses
+// it, and the clock is centuries away from it on insertion.
+constexpr const char* take_free_sql =
+    "INSERT INTO locks (name, top, crowd, owner, client, first, last, lease, ends, since, offer) "
+    "SELECT ?1, f + 4095, 0, ?2, ?3, f, f + 4095, ?4, ?5, ?6, 0 FROM "
+    "(SELECT max(coalesce((SELECT top FROM locks WHERE name = ?1), " CROSSLOCK_FLOOR
+    ") + 1, " CROSSLOCK_WALL_CLOCK ") AS f) WHERE f <= " CROSSLOCK_LAST_FIRST
+    " ON CONFLICT (name) DO UPDATE SET top = excluded.top, owner = excluded.owner, "
+    "client = excluded.client, first = excluded.first, last = excluded.last, "
+    "lease = excluded.lease, ends = excluded.ends, since = excluded.since, offer = 0 "
+    "WHERE locks.owner IS NULL AND crowd = 0 RETURNING first";
+
+// `since` becomes the time of the last use, for remove_idle.
+constexpr const char* give_back_alone_sql =
+    "UPDATE locks SET owner = NULL, since = ends - lease "
+    "WHERE name = ?1 AND owner = ?2 AND crowd = 0 AND ?3 BETWEEN first AND last AND ends > ?4";
+
+constexpr const char* renew_exclusive_sql =
+    "UPDATE locks SET lease = max(lease, ?4), ends = max(lease, ?4) + ?5, offer = 0 "
+    "WHERE name = ?1 AND owner = ?2 AND ?3 BETWEEN first AND last AND ends > ?5 RETURNING crowd";
+
+constexpr const char* put_sql =
+    "INSERT INTO locks (name, top, crowd, owner, client, first, last, lease, ends, since, offer) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
+    "ON CONFLICT (name) DO UPDATE SET top = ?2, crowd = ?3, owner = ?4, client = ?5, first = ?6, "
+    "last = ?7, lease = ?8, ends = ?9, since = ?10, offer = ?11";
+
+constexpr const char* put_claim_sql =
+    "INSERT INTO claims (name, state, " CROSSLOCK_CLAIM_COLUMNS
+    ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) "
+    "ON CONFLICT DO UPDATE SET owner = ?4, client = ?5, first = ?9, last = ?10, lease = ?11, "
+    "ends = ?12, since = ?13, offer = ?14";
+
+enum claim_state : std::int64_t { holds = 0, waits = 1 };
+
+time_point time_of(const query& row, int column) {
+  return time_point{duration{row.number(column)}};
+}
+std::int64_t ns(time_point moment) { return moment.time_since_epoch().count(); }
+
+seam::wish read_wish(const query& row, int column) {
+  return {.mode = static_cast<claim_mode>(row.number(column)),
+          .permits = static_cast<std::int32_t>(row.number(column + 1)),
+          .of = static_cast<std::int32_t>(row.number(column + 2))};
+}
+
+}  // namespace
+
+ledger::ledger(database& database)
+    : database_{database},
+      take_free_{database, take_free_sql},
+      give_back_alone_{database, give_back_alone_sql},
+      renew_exclusive_{database, renew_exclusive_sql},
+      find_{database,
+            "SELECT top, crowd, owner, client, first, last, lease, ends, since, offer FROM locks "
+            "WHERE name = ?1"},
+      floor_{database, "SELECT fence_floor FROM about"},
+      put_{database, put_sql},
+      sharers_{database, "SELECT " CROSSLOCK_CLAIM_COLUMNS
+                         " FROM claims WHERE name = ?1 AND state = 0 ORDER BY ticket"},
+      put_claim_{database, put_claim_sql},
+      remove_claim_{database, "DELETE FROM claims WHERE name = ?1 AND state = ?2 AND ticket = ?3"},
+      next_waiter_{database, "SELECT " CROSSLOCK_CLAIM_COLUMNS
+                             " FROM claims WHERE name = ?1 AND state = 1 AND ticket > ?2 "
+                             "ORDER BY ticket LIMIT 1"},
+      waiter_with_{database, "SELECT " CROSSLOCK_CLAIM_COLUMNS
+                             " FROM claims WHERE name = ?1 AND state = 1 AND ticket = ?2"},
+      waiter_of_{database, "SELECT " CROSSLOCK_CLAIM_COLUMNS
+                           " FROM claims WHERE name = ?1 AND state = 1 AND owner = ?2"},
+      last_ticket_{database, "SELECT max(ticket) FROM claims WHERE name = ?1 AND state = ?2"},
+      waiters_before_{database,
+                      "SELECT count(*) FROM claims WHERE name = ?1 AND state = 1 AND ticket < ?2"},
+      names_{database,
+             "SELECT name FROM locks WHERE name >= ?1 AND (owner IS NOT NULL OR crowd > 0) "
+             "ORDER BY name"},
+      client_{database, "SELECT pid, start, pid_ns, who FROM clients WHERE id = ?1"},
+      clock_{database, "SELECT " CROSSLOCK_WALL_CLOCK} {}
+
+std::optional<std::int64_t> ledger::take_free(std::string_view name, const holder& fresh) {
+  query taking{take_free_};
+  taking.bind(1, name)
+      .bind(2, fresh.owner)
+      .bind(3, fresh.client)
+      .bind(4, fresh.lease.count())
+      .bind(5, ns(fresh.ends))
+      .bind(6, ns(fresh.since));
+  if (!taking.step()) return std::nullopt;
+  const std::int64_t first = taking.number(0);
+  taking.run();  // a statement that returns rows is complete only after its last one
+  return first;
+}
+
+bool ledger::give_back_alone(std::string_view name, const owner_id& owner, std::int64_t fence,
+                             time_point now) {
+  return query{give_back_alone_}
+             .bind(1, name)
+             .bind(2, owner)
+             .bind(3, fence)
+             .bind(4, ns(now))
+             .run() > 0;
+}
+
+std::optional<std::int64_t> ledger::renew_exclusive(std::string_view name, const owner_id& owner,
+                                                    std::int64_t fence, duration lease,
+                                                    time_point now) {
+  query renewing{renew_exclusive_};
+  renewing.bind(1, name).bind(2, owner).bind(3, fence).bind(4, lease.count()).bind(5, ns(now));
+  if (!renewing.step()) return std::nullopt;
+  const std::int64_t waiting = renewing.number(0);
+  renewing.run();
+  return waiting;
+}
+
+std::optional<lock_row> ledger::find(std::string_view name) {
+  query row{find_};
+  if (!row.bind(1, name).step()) return std::nullopt;
+  lock_row found{.top = row.number(0), .crowd = row.number(1), .exclusive = {}};
+  if (row.is_null(2)) return found;
+  found.exclusive = holder{.owner = row.owner(2),
+                           .want = {},
+                           .first = row.number(4),
+                           .last = row.number(5),
+                           .lease = duration{row.number(6)},
+                           .ends = time_of(row, 7),
+                           .since = time_of(row, 8),
+                           .client = row.number(3),
+                           .offer = row.number(9) != 0,
+                           .ticket = 0};
+  return found;
+}
+
+std::int64_t ledger::fence_floor() {
+  query row{floor_};
+  return row.step() ? row.number(0) : 0;
+}
+
+void ledger::put(std::string_view name, const lock_row& row) {
+  query writing{put_};
+  writing.bind(1, name).bind(2, row.top).bind(3, row.crowd);
+  const holder empty{};
+  const holder& one = row.exclusive ? *row.exclusive : empty;
+  if (row.exclusive) {
+    writing.bind(4, one.owner);
+  } else {
+    writing.bind_null(4);
+  }
+  writing.bind(5, one.client)
+      .bind(6, one.first)
+      .bind(7, one.last)
+      .bind(8, one.lease.count())
+      .bind(9, ns(one.ends))
+      .bind(10, ns(one.since))
+      .bind(11, one.offer ? 1 : 0)
+      .run();
+}
+
+void ledger::remove_idle(time_point unused_since) {
+  statement raise{database_,
+                  "UPDATE about SET fence_floor = max(fence_floor, coalesce((SELECT max(top) FROM "
+                  "locks WHERE owner IS NULL AND crowd = 0 AND since < ?1), 0))"};
+  query{raise}.bind(1, ns(unused_since)).run();
+  statement removal{database_,
+                    "DELETE FROM locks WHERE owner IS NULL AND crowd = 0 AND since < ?1"};
+  query{removal}.bind(1, ns(unused_since)).run();
+}
+
+std::vector<holder> ledger::sharers(std::string_view name) {
+  std::vector<holder> found;
+  query row{sharers_};
+  row.bind(1, name);
+  while (row.step()) found.push_back(read_sharer(row));
+  return found;
+}
+
+holder ledger::read_sharer(const query& row) {
+  return {.owner = row.owner(1),
+          .want = read_wish(row, 3),
+          .first = row.number(6),
+          .last = row.number(7),
+          .lease = duration{row.number(8)},
+          .ends = time_of(row, 9),
+          .since = time_of(row, 10),
+          .client = row.number(2),
+          .offer = row.number(11) != 0,
+          .ticket = row.number(0)};
+}
+
+void ledger::put_sharer(std::string_view name, const holder& one) {
+  query{put_claim_}
+      .bind(1, name)
+      .bind(2, holds)
+      .bind(3, one.ticket)
+      .bind(4, one.owner)
+      .bind(5, one.client)
+      .bind(6, static_cast<std::int64_t>(one.want.mode))
+      .bind(7, one.want.permits)
+      .bind(8, one.want.of)
+      .bind(9, one.first)
+      .bind(10, one.last)
+      .bind(11, one.lease.count())
+      .bind(12, ns(one.ends))
+      .bind(13, ns(one.since))
+      .bind(14, one.offer ? 1 : 0)
+      .run();
+}
+
+void ledger::remove_sharer(std::string_view name, ticket_number ticket) {
+  query{remove_claim_}.bind(1, name).bind(2, holds).bind(3, ticket).run();
+}
+
+waiter ledger::read_waiter(const query& row) {
+  return {.owner = row.owner(1),
+          .want = read_wish(row, 3),
+          .lease = duration{row.number(8)},
+          .place_ends = time_of(row, 9),
+          .since = time_of(row, 10),
+          .client = row.number(2),
+          .ticket = row.number(0)};
+}
+
+std::optional<waiter> ledger::next_waiter(std::string_view name, ticket_number after) {
+  query row{next_waiter_};
+  if (!row.bind(1, name).bind(2, after).step()) return std::nullopt;
+  return read_waiter(row);
+}
+
+std::optional<waiter> ledger::waiter_with(std::string_view name, ticket_number ticket) {
+  query row{waiter_with_};
+  if (!row.bind(1, name).bind(2, ticket).step()) return std::nullopt;
+  return read_waiter(row);
+}
+
+std::optional<waiter> ledger::waiter_of(std::string_view name, const owner_id& owner) {
+  query row{waiter_of_};
+  if (!row.bind(1, name).bind(2, owner).step()) return std::nullopt;
+  return read_waiter(row);
+}
+
+ticket_number ledger::last_ticket(std::string_view name) {
+  ticket_number highest = 0;
+  for (const claim_state state : {holds, waits}) {
+    query row{last_ticket_};
+    if (row.bind(1, name).bind(2, state).step()) highest = std::max(highest, row.number(0));
+  }
+  return highest;
+}
+
+std::int64_t ledger::waiters_before(std::string_view name, ticket_number ticket) {
+  query row{waiters_before_};
+  return row.bind(1, name).bind(2, ticket).step() ? row.number(0) : 0;
+}
+
+void ledger::put_waiter(std::string_view name, const waiter& one) {
+  query{put_claim_}
+      .bind(1, name)
+      .bind(2, waits)
+      .bind(3, one.ticket)
+      .bind(4, one.owner)
+      .bind(5, one.client)
+      .bind(6, static_cast<std::int64_t>(one.want.mode))
+      .bind(7, one.want.permits)
+      .bind(8, one.want.of)
+      .bind_null(9)
+      .bind_null(10)
+      .bind(11, one.lease.count())
+      .bind(12, ns(one.place_ends))
+      .bind(13, ns(one.since))
+      .bind(14, 0)
+      .run();
+}
+
+void ledger::remove_waiter(std::string_view name, ticket_number ticket) {
+  query{remove_claim_}.bind(1, name).bind(2, waits).bind(3, ticket).run();
+}
+
+std::vector<std::string> ledger::names_from(std::string_view prefix) {
+  std::vector<std::string> found;
+  query row{names_};
+  row.bind(1, prefix);
+  while (row.step()) {
+    const std::string_view name = row.bytes(0);
+    if (!name.starts_with(prefix)) break;
+    found.emplace_back(name);
+  }
+  return found;
+}
+
+const ledger::person& ledger::client(client_number number) {
+  static const person unknown;
+  if (number == nobody) return unknown;
+  if (const auto known = people_.find(number); known != people_.end()) return known->second;
+  query row{client_};
+  if (!row.bind(1, number).step()) return unknown;
+  constexpr std::size_t enough = 4096;
+  if (people_.size() >= enough) people_.clear();
+  person found{{row.number(0), row.number(1), row.number(2)}, std::string{row.bytes(3)}};
+  return people_.emplace(number, std::move(found)).first->second;
+}
+
+std::int64_t ledger::clock() {
+  query row{clock_};
+  return row.step() ? row.number(0) : 0;
+}
+
+}  // namespace crosslock::sqlite

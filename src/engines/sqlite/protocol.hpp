@@ -1,0 +1,132 @@
+// The rows a request is about, and the statements that read and write them.
+#pragma once
+
+#include "engine/claim.hpp"
+#include "engine/line_rule.hpp"
+#include "engines/sqlite/database.hpp"
+#include "engines/sqlite/process.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace crosslock::sqlite {
+
+using client_number = std::int64_t;
+inline constexpr client_number nobody = 0;  ///< bound to no process: only its lease counts
+using ticket_number = std::int64_t;
+
+/// One holder.
+struct holder {
+  owner_id owner{};
+  seam::wish want{};
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  duration lease{};
+  time_point ends{};
+  time_point since{};
+  client_number client = nobody;
+  bool offer = false;        ///< handed over, and not yet taken up
+  ticket_number ticket = 0;  ///< of those who hold together with others
+};
+
+struct waiter {
+  owner_id owner{};
+  seam::wish want{};
+  duration lease{};
+  time_point place_ends{};
+  time_point since{};
+  client_number client = nobody;
+  ticket_number ticket = 0;
+};
+
+/// The row of one name.
+struct lock_row {
+  std::int64_t top = 0;    ///< the highest fence ever given
+  std::int64_t crowd = 0;  ///< how many rows of claims there are
+  std::optional<holder> exclusive;
+};
+
+/// Which client hears of which name, once this is committed.
+struct notice {
+  client_number client;
+  std::uint32_t name_hash;
+};
+
+/// One client's statements on one database handle. One thread at a time.
+class ledger {
+ public:
+  explicit ledger(database& database);
+
+  // Both in a statement of their own, for the common case: nobody else is on the name. Empty or
+  // false: it is not that simple, and nothing has happened.
+  std::optional<std::int64_t> take_free(std::string_view name, const holder& fresh);
+  bool give_back_alone(std::string_view name, const owner_id& owner, std::int64_t fence,
+                       time_point now);
+  /// How many wait behind it. Empty: this owner does not hold the name for itself.
+  std::optional<std::int64_t> renew_exclusive(std::string_view name, const owner_id& owner,
+                                              std::int64_t fence, duration lease, time_point now);
+
+  /// A name that has no row begins with the floor as its highest fence.
+  std::optional<lock_row> find(std::string_view name);
+  std::int64_t fence_floor();
+  void put(std::string_view name, const lock_row& row);
+  void remove_idle(time_point unused_since);
+
+  std::vector<holder> sharers(std::string_view name);
+  void put_sharer(std::string_view name, const holder& one);
+  void remove_sharer(std::string_view name, ticket_number ticket);
+
+  /// The first waiter whose ticket is higher.
+  std::optional<waiter> next_waiter(std::string_view name, ticket_number after);
+  std::optional<waiter> waiter_with(std::string_view name, ticket_number ticket);
+  std::optional<waiter> waiter_of(std::string_view name, const owner_id& owner);
+  ticket_number last_ticket(std::string_view name);
+  std::int64_t waiters_before(std::string_view name, ticket_number ticket);
+  void put_waiter(std::string_view name, const waiter& one);
+  void remove_waiter(std::string_view name, ticket_number ticket);
+
+  /// Every name with somebody on it, from `prefix` on, in order.
+  std::vector<std::string> names_from(std::string_view prefix);
+
+  struct person {
+    process_id process;
+    std::string who;
+  };
+  /// Who a client is; empty when it has left. Clients never change, so they are remembered.
+  const person& client(client_number number);
+
+  /// The wall clock in nanoseconds, as SQLite reads it. For fences only.
+  std::int64_t clock();
+  int changes() const noexcept { return database_.changes(); }
+  sqlite::database& base() noexcept { return database_; }
+
+ private:
+  static waiter read_waiter(const query& row);
+  static holder read_sharer(const query& row);
+
+  database& database_;
+  statement take_free_;
+  statement give_back_alone_;
+  statement renew_exclusive_;
+  statement find_;
+  statement floor_;
+  statement put_;
+  statement sharers_;
+  statement put_claim_;
+  statement remove_claim_;
+  statement next_waiter_;
+  statement waiter_with_;
+  statement waiter_of_;
+  statement last_ticket_;
+  statement waiters_before_;
+  statement names_;
+  statement client_;
+  statement clock_;
+  std::unordered_map<client_number, person> people_;
+};
+
+}  // namespace crosslock::sqlite

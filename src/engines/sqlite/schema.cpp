@@ -1,0 +1,227 @@
+// The tables. One row of `locks` for each name, with the exclusive holder in it, so that an
+// uncontended acquire and release write one page each; everybody else on a name is in `claims`.
+#include "engines/sqlite/schema.hpp"
+
+#include <chrono>
+#include <vector>
+
+namespace crosslock::sqlite {
+namespace {
+
+/// "xlck", as PRAGMA application_id: what `file` and others tell databases apart by.
+constexpr std::int64_t application = 0x786c636b;
+
+// Times are nanoseconds of CLOCK_BOOTTIME, which have a meaning until the next boot only.
+constexpr const char* tables = R"sql(
+CREATE TABLE about (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  id BLOB NOT NULL,             -- random: tells this file from every other
+  boot_id TEXT NOT NULL,        -- all holds and places in line are of this boot
+  time_ns INTEGER NOT NULL,     -- ... and measured in this time namespace
+  booted REAL NOT NULL,         -- the wall clock at boot, for people
+  fence_floor INTEGER NOT NULL  -- no fence of a removed row was higher
+);
+CREATE TABLE clients (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  pid INTEGER NOT NULL,
+  start INTEGER NOT NULL,       -- in clock ticks since boot: pids are used again
+  pid_ns INTEGER NOT NULL,
+  who TEXT NOT NULL,
+  since INTEGER NOT NULL
+);
+CREATE TABLE locks (
+  name TEXT PRIMARY KEY,
+  top INTEGER NOT NULL,         -- the highest fence ever given
+  crowd INTEGER NOT NULL,       -- how many rows of `claims` there are
+  owner BLOB,                   -- the exclusive holder, or NULL
+  client INTEGER,               -- 0: bound to no process
+  first INTEGER,                -- its fences
+  last INTEGER,
+  lease INTEGER,
+  ends INTEGER,
+  since INTEGER,
+  offer INTEGER                 -- 1: handed over, and not yet taken up
+) WITHOUT ROWID;
+CREATE TABLE claims (
+  name TEXT NOT NULL,
+  state INTEGER NOT NULL,       -- 0: holds it together with others; 1: waits
+  ticket INTEGER NOT NULL,      -- in the order of arrival
+  owner BLOB NOT NULL,
+  client INTEGER NOT NULL,
+  mode INTEGER NOT NULL,        -- 0 exclusive, 1 shared, 2 permits
+  permits INTEGER NOT NULL,
+  of INTEGER NOT NULL,
+  first INTEGER,                -- holders: their fences
+  last INTEGER,
+  lease INTEGER NOT NULL,
+  ends INTEGER NOT NULL,        -- of the lease, or of the place in line
+  since INTEGER NOT NULL,
+  offer INTEGER NOT NULL,
+  PRIMARY KEY (name, state, ticket)
+) WITHOUT ROWID;
+CREATE TABLE cells (
+  name TEXT PRIMARY KEY,
+  value BLOB NOT NULL,
+  version INTEGER NOT NULL,
+  highest INTEGER NOT NULL,     -- the highest fence seen
+  writer BLOB NOT NULL
+) WITHOUT ROWID;
+)sql";
+
+constexpr const char* view = R"sql(
+CREATE VIEW held AS
+WITH now(ns) AS (SELECT (unixepoch('now') - booted) * 1e9 FROM about),
+holders AS (
+  SELECT name, 'exclusive' AS mode, owner, client, first, ends, since FROM locks
+  WHERE owner IS NOT NULL
+  UNION ALL
+  SELECT name, CASE mode WHEN 1 THEN 'shared' ELSE permits || ' of ' || of END,
+    owner, client, first, ends, since FROM claims WHERE state = 0)
+SELECT h.name, h.mode, coalesce(c.who, '') AS holder, lower(hex(h.owner)) AS owner,
+  datetime(about.booted + h.since / 1e9, 'unixepoch') AS since,
+  round((h.ends - now.ns) / 1e9, 1) AS lease_left, h.first AS fence,
+  (SELECT count(*) FROM claims w WHERE w.name = h.name AND w.state = 1) AS line
+FROM holders h, now, about LEFT JOIN clients c ON c.id = h.client
+ORDER BY h.name, h.since
+)sql";
+
+/// In one write transaction, which is rolled back when anything is thrown.
+class transaction {
+ public:
+  explicit transaction(database& database) : database_{database} {
+    database_.run("BEGIN IMMEDIATE");
+  }
+  ~transaction() {
+    if (database_.in_transaction())
+      sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  transaction(const transaction&) = delete;
+  transaction& operator=(const transaction&) = delete;
+  void commit() { database_.run("COMMIT"); }
+
+ private:
+  database& database_;
+};
+
+void create(database& database) {
+  database.run(tables);
+  database.run(view);
+  database.run("INSERT INTO about VALUES (1, randomblob(16), '', 0, 0, 0)");
+  const std::string version = "PRAGMA user_version = " + std::to_string(schema_version);
+  const std::string mark = "PRAGMA application_id = " + std::to_string(application);
+  database.run(version.c_str());
+  database.run(mark.c_str());
+}
+
+/// True: it is ours and up to date.
+bool is_ready(database& database) {
+  const std::int64_t mark = database.ask_number("PRAGMA application_id");
+  const std::int64_t version = database.ask_number("PRAGMA user_version");
+  const std::int64_t objects = database.ask_number("SELECT count(*) FROM sqlite_schema");
+  const std::string file = "'" + database.path() + "'";
+  if (mark != application) {
+    if (mark == 0 && version == 0 && objects == 0) return false;
+    throw make_error(errc::conflict, file +
+                                         " is the database of another program: name a file of "
+                                         "its own for the locks");
+  }
+  if (version > schema_version) {
+    throw make_error(errc::unsupported,
+                     file + " has the schema version " + std::to_string(version) +
+                         ", this program knows those up to " + std::to_string(schema_version) +
+                         ": use a newer crosslock, or another file");
+  }
+  return true;
+}
+
+void forget_dead_clients(database& database, const process_id& self, time_point now) {
+  // Whether those of another namespace live cannot be seen. Without its row a client only loses
+  // that others see it die at once, so a day is long enough.
+  const std::int64_t a_day_ago = (now - std::chrono::hours{24}).time_since_epoch().count();
+  std::vector<std::int64_t> dead;
+  {
+    statement all{database, "SELECT id, pid, start, pid_ns, since FROM clients"};
+    query each{all};
+    while (each.step()) {
+      const process_id who{each.number(1), each.number(2), each.number(3)};
+      const bool old = who.pid_ns != self.pid_ns && each.number(4) < a_day_ago;
+      if (old || surely_dead(who, self)) dead.push_back(each.number(0));
+    }
+  }
+  // Whoever still holds something is found dead by those who want it, and needs the row for that.
+  statement removal{database,
+                    "DELETE FROM clients WHERE id = ?1 "
+                    "AND NOT EXISTS (SELECT 1 FROM locks WHERE client = ?1 AND owner IS NOT NULL) "
+                    "AND NOT EXISTS (SELECT 1 FROM claims WHERE client = ?1)"};
+  for (const std::int64_t client : dead) query{removal}.bind(1, client).run();
+}
+
+bool is_of_boot(database& database, const std::string& boot_id) {
+  statement compare{database, "SELECT boot_id = ?1 FROM about"};
+  query same{compare};
+  return same.bind(1, boot_id).step() && same.number(0) != 0;
+}
+
+void begin_new_boot(database& database, const surroundings& here) {
+  database.run("DELETE FROM clients");
+  database.run("DELETE FROM claims");
+  database.run("UPDATE locks SET owner = NULL, crowd = 0, since = 0");
+  statement note{database, "UPDATE about SET boot_id = ?1, time_ns = ?2"};
+  query{note}.bind(1, here.boot_id).bind(2, here.time_ns).run();
+}
+
+void check_time_namespace(database& database, const surroundings& here) {
+  if (database.ask_number("SELECT time_ns FROM about") == here.time_ns) return;
+  const bool unused =
+      database.ask_number("SELECT count(*) FROM clients") == 0 &&
+      database.ask_number("SELECT count(*) FROM claims") == 0 &&
+      database.ask_number("SELECT count(*) FROM locks WHERE owner IS NOT NULL") == 0;
+  if (!unused) {
+    throw make_error(errc::unsupported,
+                     "'" + database.path() +
+                         "' is used from another time namespace, whose boot clock is another one: "
+                         "leases cannot be compared; use an engine with a server there");
+  }
+  statement note{database, "UPDATE about SET time_ns = ?1"};
+  query{note}.bind(1, here.time_ns).run();
+}
+
+}  // namespace
+
+void prepare(database& database) {
+  if (is_ready(database)) return;
+  transaction making{database};
+  if (is_ready(database)) return;  // somebody else was faster
+  create(database);
+  making.commit();
+}
+
+std::int64_t enter(database& database, const surroundings& here, const std::string& who,
+                   time_point now) {
+  transaction entering{database};
+  if (!is_of_boot(database, here.boot_id)) begin_new_boot(database, here);
+  forget_dead_clients(database, here.self, now);
+  check_time_namespace(database, here);
+  statement clock{database, "UPDATE about SET booted = unixepoch('now') - ?1 / 1e9"};
+  query{clock}.bind(1, now.time_since_epoch().count()).run();
+  statement insertion{database,
+                      "INSERT INTO clients (pid, start, pid_ns, who, since) "
+                      "VALUES (?1, ?2, ?3, ?4, ?5)"};
+  query{insertion}
+      .bind(1, here.self.pid)
+      .bind(2, here.self.start)
+      .bind(3, here.self.pid_ns)
+      .bind(4, who)
+      .bind(5, now.time_since_epoch().count())
+      .run();
+  const std::int64_t client = sqlite3_last_insert_rowid(database.handle());
+  entering.commit();
+  return client;
+}
+
+void leave(database& database, std::int64_t client) {
+  statement removal{database, "DELETE FROM clients WHERE id = ?1"};
+  query{removal}.bind(1, client).run();
+}
+
+}  // namespace crosslock::sqlite

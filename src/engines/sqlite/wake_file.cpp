@@ -1,0 +1,144 @@
+// Mapping, and shared futexes: those are found by file and offset, so they work over containers
+// too.
+#include "engines/sqlite/wake_file.hpp"
+
+#include "engines/sqlite/database.hpp"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+namespace crosslock::sqlite {
+namespace {
+
+/// Closes a descriptor at the end of a scope.
+class open_file {
+ public:
+  explicit open_file(int number) : number_{number} {}
+  ~open_file() {
+    if (number_ >= 0) ::close(number_);
+  }
+  open_file(const open_file&) = delete;
+  open_file& operator=(const open_file&) = delete;
+  int number() const noexcept { return number_; }
+
+ private:
+  const int number_;
+};
+
+[[noreturn]] void fail(const std::string& path, const char* doing) {
+  const int code = errno;
+  const bool rights = code == EACCES || code == EPERM || code == EROFS || code == ELOOP;
+  throw make_error(rights ? errc::denied : errc::unreachable,
+                   "'" + path + "': " + doing + ": " +
+                       std::error_code{code, std::generic_category()}.message() +
+                       "; it lies beside the database and must be writable for all its users",
+                   code);
+}
+
+/// Whoever may use the database must be able to use this file: same mode, same group.
+void share_as(const struct stat& database, int file) {
+  static_cast<void>(::fchmod(file, database.st_mode & 0666));
+  struct stat own {};
+  if (::fstat(file, &own) == 0 && own.st_gid != database.st_gid) {
+    static_cast<void>(!::fchown(file, static_cast<uid_t>(-1), database.st_gid));
+  }
+  // A database that root has made for somebody else: SQLite hands its files over as well.
+  if (::geteuid() == 0 && own.st_uid != database.st_uid) {
+    static_cast<void>(!::fchown(file, database.st_uid, database.st_gid));
+  }
+}
+
+int open_or_make(const std::string& path, const std::string& database_path) {
+  constexpr int how = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+  for (;;) {
+    if (const int file = ::open(path.c_str(), how); file >= 0) return file;
+    if (errno != ENOENT) fail(path, "open");
+    struct stat database {};
+    if (::stat(database_path.c_str(), &database) != 0) fail(database_path, "stat");
+    const int made = ::open(path.c_str(), how | O_CREAT | O_EXCL, database.st_mode & 0666);
+    if (made >= 0) {
+      share_as(database, made);
+      return made;
+    }
+    if (errno != EEXIST) fail(path, "create");
+  }
+}
+
+}  // namespace
+
+wake_file::wake_file(const std::string& database_path) : path_{path_for(database_path)} {
+  const open_file file{open_or_make(path_, database_path)};
+  struct stat about {};
+  if (::fstat(file.number(), &about) != 0) fail(path_, "stat");
+  if (!S_ISREG(about.st_mode)) {
+    throw make_error(errc::conflict, "'" + path_ + "' is not a file of crosslock's");
+  }
+  constexpr auto size = static_cast<off_t>(sizeof(wake_layout));
+  // Room is reserved now: a mapped page that finds the disk full later would end the process.
+  if (const int code = ::posix_fallocate(file.number(), 0, size); code != 0) {
+    errno = code;
+    fail(path_, "make room");
+  }
+  void* const place =
+      ::mmap(nullptr, sizeof(wake_layout), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+  if (place == MAP_FAILED) fail(path_, "map");
+  words_ = static_cast<wake_layout*>(place);
+  device_ = about.st_dev;
+  inode_ = about.st_ino;
+  std::uint64_t found = 0;
+  if (!words_->magic.compare_exchange_strong(found, wake_layout::signature) &&
+      found != wake_layout::signature) {
+    ::munmap(place, sizeof(wake_layout));
+    throw make_error(errc::conflict, "'" + path_ +
+                                         "' is something else than the file crosslock keeps "
+                                         "beside its database: move it away");
+  }
+}
+
+wake_file::~wake_file() { ::munmap(words_, sizeof(wake_layout)); }
+
+std::uint32_t wake_file::hash_of(std::string_view name) noexcept {
+  // FNV-1a: every process must find the same number.
+  std::uint32_t hash = 2166136261U;
+  for (const char each : name) {
+    hash = (hash ^ static_cast<std::uint8_t>(each)) * 16777619U;
+  }
+  return hash;
+}
+
+void wake_file::post(std::int64_t client, std::uint32_t name_hash) const noexcept {
+  mailbox& box = mailbox_of(client);
+  box.names[box.posted.fetch_add(1) % mailbox::kept].store(name_hash);
+  ring(box);
+}
+
+void wake_file::ring(mailbox& box) noexcept {
+  box.rings.fetch_add(1);
+  wake_waiters(box.rings, INT_MAX);
+}
+
+bool wake_file::in_place() const noexcept {
+  struct stat about {};
+  return ::stat(path_.c_str(), &about) == 0 && about.st_dev == device_ && about.st_ino == inode_;
+}
+
+void wait_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t ns) noexcept {
+  constexpr std::int64_t second = 1'000'000'000;
+  if (ns <= 0) return;
+  const timespec timeout{static_cast<time_t>(ns / second), static_cast<long>(ns % second)};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &timeout, nullptr, 0);
+}
+
+void wake_waiters(std::atomic<std::uint32_t>& word, int count) noexcept {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, count, nullptr, nullptr, 0);
+}
+
+}  // namespace crosslock::sqlite

@@ -1,0 +1,85 @@
+// The small mapped file beside the database, through which processes wake each other. Everything
+// in it is a hint: it may be lost, wrong or removed at any moment, and only costs time then.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace crosslock::sqlite {
+
+/// What one client is told: that something happened to a name with that hash. Several clients may
+/// share a mailbox; each then looks for nothing now and again.
+struct mailbox {
+  static constexpr std::uint32_t kept = 14;
+
+  std::atomic<std::uint32_t> rings{0};  ///< a futex: whoever waits for news waits here
+  std::atomic<std::uint32_t> posted{0};
+  std::array<std::atomic<std::uint32_t>, kept> names{};  ///< the last hashes, in turn
+};
+static_assert(sizeof(mailbox) == 64);
+
+/// Where writers queue (gate.hpp).
+struct alignas(64) gate_words {
+  std::atomic<std::uint32_t> state{0};
+  std::atomic<std::uint32_t> entries{0};
+  std::atomic<std::uint32_t> impatient{0};
+};
+
+/// What the file consists of. All zero, as it is made, is a good beginning.
+struct wake_layout {
+  static constexpr std::uint64_t signature = 0x31656b61776b6c78;  // "xlkwake1"
+  static constexpr std::size_t mailboxes = 1023;
+
+  std::atomic<std::uint64_t> magic{0};
+  std::atomic<std::uint64_t> commits{0};  ///< write transactions of all processes, for inspection
+  alignas(64) gate_words gate;
+  std::array<mailbox, mailboxes> mail;
+};
+static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// The mapping. Thread-safe.
+class wake_file {
+ public:
+  /// Made with the mode and the group of the database, as SQLite does with its own. Throws
+  /// `denied`, `unreachable`, or `conflict` when it is something else.
+  explicit wake_file(const std::string& database_path);
+  ~wake_file();
+  wake_file(const wake_file&) = delete;
+  wake_file& operator=(const wake_file&) = delete;
+
+  static std::string path_for(const std::string& database_path) {
+    return database_path + "-crosslock";
+  }
+  static std::uint32_t hash_of(std::string_view name) noexcept;
+
+  wake_layout& words() const noexcept { return *words_; }
+  mailbox& mailbox_of(std::int64_t client) const noexcept {
+    return words_->mail[static_cast<std::uint64_t>(client) % wake_layout::mailboxes];
+  }
+  /// Tells a client that something happened to a name.
+  void post(std::int64_t client, std::uint32_t name_hash) const noexcept;
+  /// Wakes whoever waits at a mailbox, without news.
+  static void ring(mailbox& box) noexcept;
+  std::uint64_t commits() const noexcept { return words_->commits.load(); }
+  /// False when the file at that path is another one by now, or none.
+  bool in_place() const noexcept;
+
+ private:
+  const std::string path_;
+  wake_layout* words_ = nullptr;
+  ::dev_t device_{};
+  ::ino_t inode_{};
+};
+
+/// Waits while `word` has that value, for at most so many nanoseconds; may return early.
+void wait_on(std::atomic<std::uint32_t>& word, std::uint32_t value, std::int64_t ns) noexcept;
+void wake_waiters(std::atomic<std::uint32_t>& word, int count) noexcept;
+
+}  // namespace crosslock::sqlite
