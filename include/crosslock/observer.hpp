@@ -77,7 +77,18 @@ class observer {
   enum class wait_result { busy, timed_out, cancelled, failed };
   /// One request to the server and its answer, by the verb of the seam. Asynchronous asks are
   /// not counted.
-  enum class verb { ask, withdraw, renew, release, adopt, break_lock, look };
+  enum class verb {
+    ask,
+    withdraw,
+    renew,
+    release,
+    adopt,
+    break_lock,
+    look,
+    read_cell,
+    swap_cell,
+    open_cell,
+  };
 
   virtual ~observer() = default;
   virtual void acquired(const acquired_event&) noexcept {}

@@ -9,6 +9,7 @@
 // idempotent by owner id, and a repeated ask returns the same fence.
 #pragma once
 
+#include "engine/cell.hpp"
 #include "engine/claim.hpp"
 #include "engine/clock.hpp"
 
@@ -34,6 +35,7 @@ struct traits {
   bool reserves_fences = false;   ///< a renewal can bring another block of fences
   bool lease_is_session = false;  ///< one lease for everything this client holds
   bool outlives_process = false;  ///< a hold can be detached and taken up by another process
+  bool cells = false;             ///< values that are compared and set
   bool watches_process = false;  ///< a hold that is not detached ends when its process is seen dead
   duration lease_min{};
   duration lease_max{};
@@ -88,6 +90,16 @@ class engine {
   virtual bool break_lock(const lock_name& name, owner_id owner, time_point give_up) = 0;
   virtual lock_info look(const lock_name& name, time_point give_up) = 0;
   virtual std::vector<lock_info> list(std::string_view prefix, time_point give_up) = 0;
+
+  /// A cell that nobody has written or opened is empty, with version 0.
+  virtual cell read_cell(const lock_name& name, time_point give_up) = 0;
+  /// Writes if version and fence allow it. Repeated by the same writer it finds its own work and
+  /// answers as before, as long as nobody has written since. After that it says `changed`, so
+  /// behind a try whose outcome is unknown `changed` is no proof that nothing was written.
+  virtual swap_answer swap_cell(const cell_swap& wanted, time_point give_up) = 0;
+  /// Shows `token` to the cell, which refuses every lower fence from then on. Empty, and nothing
+  /// changed, when a higher one was here.
+  virtual std::optional<cell> open_cell(const lock_name& name, fence token, time_point give_up) = 0;
 
   /// Whether this thread is one that the engine reports events on: such a thread must not close it.
   virtual bool on_own_thread() const noexcept { return false; }

@@ -47,6 +47,17 @@ class observed_engine final : public seam::engine {
   std::vector<lock_info> list(std::string_view prefix, time_point give_up) override {
     return timed(observer::verb::look, [&] { return engine_->list(prefix, give_up); });
   }
+  seam::cell read_cell(const lock_name& name, time_point give_up) override {
+    return timed(observer::verb::read_cell, [&] { return engine_->read_cell(name, give_up); });
+  }
+  seam::swap_answer swap_cell(const seam::cell_swap& wanted, time_point give_up) override {
+    return timed(observer::verb::swap_cell, [&] { return engine_->swap_cell(wanted, give_up); });
+  }
+  std::optional<seam::cell> open_cell(const lock_name& name, fence token,
+                                      time_point give_up) override {
+    return timed(observer::verb::open_cell,
+                 [&] { return engine_->open_cell(name, token, give_up); });
+  }
   bool on_own_thread() const noexcept override { return engine_->on_own_thread(); }
   void close() noexcept override { engine_->close(); }
   void abandon() noexcept override { engine_->abandon(); }

@@ -58,6 +58,16 @@ class watched_engine final : public seam::engine, private seam::turn {
   std::vector<lock_info> list(std::string_view prefix, time_point give_up) override {
     return inside_.list(prefix, give_up);
   }
+  seam::cell read_cell(const lock_name& name, time_point give_up) override {
+    return inside_.read_cell(name, give_up);
+  }
+  seam::swap_answer swap_cell(const seam::cell_swap& wanted, time_point give_up) override {
+    return inside_.swap_cell(wanted, give_up);
+  }
+  std::optional<seam::cell> open_cell(const lock_name& name, fence token,
+                                      time_point give_up) override {
+    return inside_.open_cell(name, token, give_up);
+  }
   bool on_own_thread() const noexcept override { return inside_.on_own_thread(); }
   void close() noexcept override { inside_.close(); }
   void abandon() noexcept override { inside_.abandon(); }

@@ -21,6 +21,7 @@ constexpr seam::traits offered{.name = "memory",
                                .reserves_fences = true,
                                .lease_is_session = false,
                                .outlives_process = true,
+                               .cells = true,
                                .lease_min = 10ms,
                                .lease_max = 24h};
 
@@ -189,6 +190,23 @@ lock_info engine::look(const lock_name& name, time_point give_up) {
 std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up) {
   reply answer = connection_->call(list_request{std::string{prefix}}, give_up);
   return std::get<list_reply>(std::move(answer)).infos;
+}
+
+seam::cell engine::read_cell(const lock_name& name, time_point give_up) {
+  reply answer = connection_->call(read_cell_request{share(name)}, give_up);
+  return std::get<read_cell_reply>(std::move(answer)).found;
+}
+
+seam::swap_answer engine::swap_cell(const seam::cell_swap& wanted, time_point give_up) {
+  seam::refuse_long_value(offered.name, wanted);
+  reply answer = connection_->call(swap_cell_request{wanted}, give_up);
+  return std::get<swap_cell_reply>(std::move(answer)).answer;
+}
+
+std::optional<seam::cell> engine::open_cell(const lock_name& name, fence token,
+                                            time_point give_up) {
+  reply answer = connection_->call(open_cell_request{share(name), token}, give_up);
+  return std::get<open_cell_reply>(std::move(answer)).opened;
 }
 
 std::optional<request> engine::hear(const push& news) {

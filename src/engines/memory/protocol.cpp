@@ -21,6 +21,12 @@ std::string_view to_string(verb what) noexcept {
       return "look";
     case verb::list:
       return "list";
+    case verb::read_cell:
+      return "read_cell";
+    case verb::swap_cell:
+      return "swap_cell";
+    case verb::open_cell:
+      return "open_cell";
   }
   return "unknown";
 }

@@ -2,6 +2,7 @@
 // news the server sends unasked. Values only: any of these may be copied, delayed or repeated.
 #pragma once
 
+#include "engine/cell.hpp"
 #include "engine/claim.hpp"
 
 #include <crosslock/error.hpp>
@@ -9,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -79,12 +81,38 @@ struct list_request {
   std::string prefix;
 };
 
+struct read_cell_request {
+  seam::name_ref name;
+};
+
+struct swap_cell_request {
+  seam::cell_swap wanted;
+};
+
+struct open_cell_request {
+  seam::name_ref name;
+  crosslock::fence token;
+};
+
 /// In the order of `verb`.
 using request = std::variant<ask_request, withdraw_request, renew_request, release_request,
-                             adopt_request, break_request, look_request, list_request>;
+                             adopt_request, break_request, look_request, list_request,
+                             read_cell_request, swap_cell_request, open_cell_request>;
 
-enum class verb { ask, withdraw, renew, release, adopt, break_lock, look, list };
-inline constexpr std::size_t verb_count = 8;
+enum class verb {
+  ask,
+  withdraw,
+  renew,
+  release,
+  adopt,
+  break_lock,
+  look,
+  list,
+  read_cell,
+  swap_cell,
+  open_cell,
+};
+inline constexpr std::size_t verb_count = 11;
 static_assert(std::variant_size_v<request> == verb_count);
 
 inline verb verb_of(const request& message) noexcept { return static_cast<verb>(message.index()); }
@@ -140,6 +168,18 @@ struct list_reply {
   std::vector<lock_info> infos;
 };
 
+struct read_cell_reply {
+  seam::cell found;
+};
+
+struct swap_cell_reply {
+  seam::swap_answer answer;
+};
+
+struct open_cell_reply {
+  std::optional<seam::cell> opened;
+};
+
 /// The server understood and says no. Nothing was changed.
 struct refusal {
   errc code = errc::protocol;
@@ -147,7 +187,8 @@ struct refusal {
 };
 
 using reply = std::variant<ask_reply, withdraw_reply, renew_reply, release_reply, adopt_reply,
-                           break_reply, look_reply, list_reply, refusal>;
+                           break_reply, look_reply, list_reply, read_cell_reply, swap_cell_reply,
+                           open_cell_reply, refusal>;
 
 /// News for one client about one claim. Hints: each may be lost, late, or repeated.
 struct push {

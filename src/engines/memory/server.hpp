@@ -89,6 +89,12 @@ class server {
   };
   using name_map = std::map<std::string, name_state, std::less<>>;
 
+  struct cell_state {
+    seam::cell now;
+    owner_id writer{};  ///< of what it says now: a repeated write finds its own work
+  };
+  using cell_map = std::map<std::string, cell_state, std::less<>>;
+
   /// One request on its way through the server.
   struct step {
     client_id from;
@@ -109,6 +115,12 @@ class server {
   reply admit_newcomer(name_state& name, const ask_request& message, step& at);
   reply enter_line(name_state& name, const ask_request& message, step& at);
   renew_outcome renew_one(const renew_item& item, step& at);
+
+  // The verbs of cells (server_cells.cpp).
+  reply carry_out(const read_cell_request& message, step& at);
+  reply carry_out(const swap_cell_request& message, step& at);
+  reply carry_out(const open_cell_request& message, step& at);
+  cell_state look_up_cell(const lock_name& name) const;
 
   // What happens to one name (server_line.cpp).
   name_state* find(std::string_view name, server_time now);
@@ -134,6 +146,7 @@ class server {
   std::array<std::uint64_t, verb_count> applied_{};
 
   name_map names_;
+  cell_map cells_;
   std::int64_t fence_floor_ = 0;  ///< no fence of a forgotten name was higher
   ticket_number last_ticket_ = 0;
   std::size_t forget_at_ = 0;
@@ -141,6 +154,7 @@ class server {
 
 struct server::state {
   name_map names;
+  cell_map cells;
   std::int64_t fence_floor = 0;
   ticket_number last_ticket = 0;
 };

@@ -27,10 +27,11 @@ server_time server::later(server_time moment, duration span) {
   return moment > server_time::max() - span ? server_time::max() : moment + span;
 }
 
-server::state server::snapshot() const { return {names_, fence_floor_, last_ticket_}; }
+server::state server::snapshot() const { return {names_, cells_, fence_floor_, last_ticket_}; }
 
 void server::restore(state kept) {
   names_ = std::move(kept.names);
+  cells_ = std::move(kept.cells);
   fence_floor_ = kept.fence_floor;
   last_ticket_ = kept.last_ticket;
 }

@@ -1,0 +1,49 @@
+// A cell: a small value with a version and a fence, stored by the server beside its locks. Cells
+// and locks have nothing to do with each other: a cell and a lock of one name do not meet.
+#pragma once
+
+#include "engine/claim.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace crosslock::seam {
+
+/// The longest value of a cell, the same on every engine.
+inline constexpr std::size_t cell_bytes_max = std::size_t{1} << 20;
+
+struct cell {
+  std::string value;          ///< any bytes
+  std::uint64_t version = 0;  ///< rises with every write, not always by one; 0: never written
+  fence highest{};            ///< the highest fence that was shown to it
+
+  friend bool operator==(const cell&, const cell&) = default;
+};
+
+/// A write, if the cell is still as it was read. One that brings no fence is for cells that have
+/// never seen one: it counts as lower than all of them.
+struct cell_swap {
+  name_ref name;
+  std::uint64_t expected = 0;  ///< the version that was read; 0: nobody has written yet
+  std::string value;
+  owner_id writer;  ///< drawn once and kept over every retry of this write
+  fence token{};    ///< the fence of the hold under which this is written, if any
+};
+
+struct swap_answer {
+  enum class result {
+    swapped,   ///< written, now or by an earlier try of the same writer
+    changed,   ///< not written: the version is another one
+    shut_out,  ///< not written: a higher fence was here
+  };
+
+  result outcome = result::changed;
+  cell now;  ///< as it is now; when swapped, without the value: the writer has it
+};
+
+/// Throws `unsupported` for a value that is longer than cell_bytes_max, before any I/O.
+void refuse_long_value(std::string_view engine, const cell_swap& wanted);
+
+}  // namespace crosslock::seam
