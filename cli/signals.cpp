@@ -1,0 +1,52 @@
+// signalfd(2): no handler runs, so nothing can be interrupted at a bad moment.
+#include "cli/signals.hpp"
+
+#include <sys/signalfd.h>
+
+#include <cstdlib>
+
+namespace crosslock::cli {
+namespace {
+
+constexpr int worth_waiting_for[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+bool is_ignored(int signal) noexcept {
+  struct sigaction now {};
+  sigaction(signal, nullptr, &now);
+  return now.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+signal_inbox::signal_inbox() {
+  // Where CHLD is ignored the kernel throws exit codes away.
+  std::signal(SIGCHLD, SIG_DFL);
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  sigaddset(&wanted, SIGCHLD);
+  for (const int each : worth_waiting_for) {
+    if (!is_ignored(each)) sigaddset(&wanted, each);
+  }
+  pthread_sigmask(SIG_BLOCK, &wanted, &before_);
+  arrivals_ = {signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK), "signalfd"};
+}
+
+std::optional<signal_news> signal_inbox::next() {
+  signalfd_siginfo info{};
+  if (::read(arrivals_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
+  return signal_news{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
+}
+
+void signal_inbox::let_through() noexcept { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+void die_of(int signal) {
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  std::signal(signal, SIG_DFL);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  raise(signal);
+  std::abort();  // all of them end a process
+}
+
+}  // namespace crosslock::cli
