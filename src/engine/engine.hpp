@@ -35,8 +35,8 @@ struct traits {
   bool reserves_fences = false;   ///< a renewal can bring another block of fences
   bool lease_is_session = false;  ///< one lease for everything this client holds
   bool outlives_process = false;  ///< a hold can be detached and taken up by another process
+  bool watches_process = false;   ///< a hold ends when its process is seen dead, unless detached
   bool cells = false;             ///< values that are compared and set
-  bool watches_process = false;  ///< a hold that is not detached ends when its process is seen dead
   duration lease_min{};
   duration lease_max{};
 };

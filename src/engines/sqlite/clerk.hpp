@@ -42,6 +42,8 @@ class clerk {
   seam::release_answer release(const seam::grant& grant);
   std::optional<holder> adopt(const seam::grant& detached, const seam::claim& next, bool& wanted);
   bool break_lock(const lock_name& name, const owner_id& owner);
+  seam::swap_answer swap_cell(const seam::cell_swap& wanted);
+  std::optional<seam::cell> open_cell(const lock_name& name, fence token);
   /// Takes the client off the list.
   void leave();
 

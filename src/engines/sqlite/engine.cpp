@@ -22,6 +22,7 @@ constexpr seam::traits offered{.name = "sqlite",
                                .lease_is_session = false,
                                .outlives_process = true,
                                .watches_process = true,
+                               .cells = true,
                                .lease_min = 10ms,
                                .lease_max = 24h};
 
@@ -268,6 +269,28 @@ std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up)
     }
   });
   return infos;
+}
+
+seam::cell engine::read_cell(const lock_name& name, time_point give_up) {
+  seam::cell found;
+  connection_.read(
+      give_up, [&](ledger& rows, const process_id&) { found = rows.find_cell(name.view()).now; });
+  return found;
+}
+
+seam::swap_answer engine::swap_cell(const seam::cell_swap& wanted, time_point give_up) {
+  seam::refuse_long_value(offered.name, wanted);
+  seam::swap_answer answer;
+  connection_.write(verb::cell, give_up, [&](clerk& clerk) { answer = clerk.swap_cell(wanted); });
+  return answer;
+}
+
+std::optional<seam::cell> engine::open_cell(const lock_name& name, fence token,
+                                            time_point give_up) {
+  std::optional<seam::cell> found;
+  connection_.write(verb::cell, give_up,
+                    [&](clerk& clerk) { found = clerk.open_cell(name, token); });
+  return found;
 }
 
 void engine::close() noexcept {

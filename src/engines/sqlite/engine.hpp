@@ -32,6 +32,10 @@ class engine final : public seam::engine {
   bool break_lock(const lock_name& name, owner_id owner, time_point give_up) override;
   lock_info look(const lock_name& name, time_point give_up) override;
   std::vector<lock_info> list(std::string_view prefix, time_point give_up) override;
+  seam::cell read_cell(const lock_name& name, time_point give_up) override;
+  seam::swap_answer swap_cell(const seam::cell_swap& wanted, time_point give_up) override;
+  std::optional<seam::cell> open_cell(const lock_name& name, fence token,
+                                      time_point give_up) override;
   bool on_own_thread() const noexcept override { return listener_.is_current(); }
   void close() noexcept override;
   void abandon() noexcept override;

@@ -91,7 +91,12 @@ ledger::ledger(database& database)
              "SELECT name FROM locks WHERE name >= ?1 AND (owner IS NOT NULL OR crowd > 0) "
              "ORDER BY name"},
       client_{database, "SELECT pid, start, pid_ns, who FROM clients WHERE id = ?1"},
-      clock_{database, "SELECT " CROSSLOCK_WALL_CLOCK} {}
+      clock_{database, "SELECT " CROSSLOCK_WALL_CLOCK},
+      find_cell_{database, "SELECT value, version, highest, writer FROM cells WHERE name = ?1"},
+      put_cell_{database,
+                "INSERT INTO cells (name, value, version, highest, writer) "
+                "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (name) DO UPDATE "
+                "SET value = ?2, version = ?3, highest = ?4, writer = ?5"} {}
 
 std::optional<std::int64_t> ledger::take_free(std::string_view name, const holder& fresh) {
   query taking{take_free_};
@@ -288,6 +293,24 @@ void ledger::put_waiter(std::string_view name, const waiter& one) {
 
 void ledger::remove_waiter(std::string_view name, ticket_number ticket) {
   query{remove_claim_}.bind(1, name).bind(2, waits).bind(3, ticket).run();
+}
+
+cell_row ledger::find_cell(std::string_view name) {
+  query row{find_cell_};
+  if (!row.bind(1, name).step()) return {};
+  return {
+      {std::string{row.bytes(0)}, static_cast<std::uint64_t>(row.number(1)), fence{row.number(2)}},
+      row.owner(3)};
+}
+
+void ledger::put_cell(std::string_view name, const cell_row& row) {
+  query{put_cell_}
+      .bind(1, name)
+      .bind_bytes(2, row.now.value)
+      .bind(3, static_cast<std::int64_t>(row.now.version))
+      .bind(4, row.now.highest.value())
+      .bind(5, row.writer)
+      .run();
 }
 
 std::vector<std::string> ledger::names_from(std::string_view prefix) {

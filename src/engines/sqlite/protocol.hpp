@@ -1,6 +1,7 @@
 // The rows a request is about, and the statements that read and write them.
 #pragma once
 
+#include "engine/cell.hpp"
 #include "engine/claim.hpp"
 #include "engine/line_rule.hpp"
 #include "engines/sqlite/database.hpp"
@@ -50,6 +51,12 @@ struct lock_row {
   std::optional<holder> exclusive;
 };
 
+/// The row of one cell.
+struct cell_row {
+  seam::cell now;
+  owner_id writer{};
+};
+
 /// Which client hears of which name, once this is committed.
 struct notice {
   client_number client;
@@ -89,6 +96,9 @@ class ledger {
   void put_waiter(std::string_view name, const waiter& one);
   void remove_waiter(std::string_view name, ticket_number ticket);
 
+  cell_row find_cell(std::string_view name);
+  void put_cell(std::string_view name, const cell_row& row);
+
   /// Every name with somebody on it, from `prefix` on, in order.
   std::vector<std::string> names_from(std::string_view prefix);
 
@@ -126,6 +136,8 @@ class ledger {
   statement names_;
   statement client_;
   statement clock_;
+  statement find_cell_;
+  statement put_cell_;
   std::unordered_map<client_number, person> people_;
 };
 
