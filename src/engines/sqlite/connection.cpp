@@ -71,8 +71,10 @@ bool connection::same_database() const noexcept {
          about.st_ino == inode_;
 }
 
-void connection::check_files() noexcept {
-  if (!same_database() || !wake()->in_place()) replaced_.store(true);
+bool connection::files_in_place() noexcept {
+  if (same_database() && wake()->in_place()) return true;
+  replaced_.store(true);
+  return false;
 }
 
 void connection::reopen_if_replaced() {

@@ -84,9 +84,8 @@ class connection {
   /// Changes when the database was replaced by another file and opened again.
   client_number client() const noexcept { return client_.load(); }
   std::shared_ptr<wake_file> wake() const;
-  /// Looks whether the files still are those at their paths. The next call opens them again if
-  /// not; what was held in the old ones is gone then.
-  void check_files() noexcept;
+  /// Whether the files still are those at their paths. The next write opens them anew if not.
+  bool files_in_place() noexcept;
   /// Takes this client off the list.
   void leave() noexcept;
 

@@ -75,7 +75,6 @@ database::~database() { sqlite3_close_v2(handle_); }
 void database::set_up(durability durability) {
   run("PRAGMA trusted_schema = OFF");
   run("PRAGMA temp_store = MEMORY");
-  run("PRAGMA journal_mode = WAL");
   run(durability == durability::full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
 }
 
@@ -88,6 +87,21 @@ int database::on_busy(void* self, int) {
   const time_point next = now + std::chrono::milliseconds{1};
   mine.clock_.park(nobody_rings, 0, std::min(mine.give_up_, next));
   return 1;
+}
+
+void database::use_write_ahead_log() {
+  // Two who switch at once get in each other's way, and SQLite does not ask the busy handler then.
+  statement change{*this, "PRAGMA journal_mode = WAL"};
+  for (;;) {
+    try {
+      query mode{change};
+      if (mode.step() && mode.bytes(0) == "wal") return;
+      throw make_error(errc::unsupported,
+                       "'" + path_ + "': no write-ahead log can be used on this file system");
+    } catch (const fault& why) {
+      if (why.which() != errc::timed_out || on_busy(this, 0) == 0) throw;
+    }
+  }
 }
 
 void database::fail(int result, const char* doing) const {

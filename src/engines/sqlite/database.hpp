@@ -40,6 +40,8 @@ class database {
   database(const database&) = delete;
   database& operator=(const database&) = delete;
 
+  /// Changes the file: only for a database that is known to be ours.
+  void use_write_ahead_log();
   /// For statements without parameters and rows.
   void run(const char* sql);
   std::int64_t ask_number(const char* sql);

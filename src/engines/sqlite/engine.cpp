@@ -200,7 +200,7 @@ void engine::withdraw(const seam::claim& claim, time_point give_up) {
 
 void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
   // A file that is no longer at its path takes what is held in it along.
-  connection_.check_files();
+  static_cast<void>(connection_.files_in_place());
   while (!batch.empty()) {
     const auto part = batch.first(std::min(batch.size(), renewals_at_once));
     batch = batch.subspan(part.size());

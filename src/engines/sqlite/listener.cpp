@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 namespace crosslock::sqlite {
@@ -99,15 +100,8 @@ void listener::listen_once() {
   box_ = box;
   const std::uint32_t seen = box->rings.load();
   answer_asks();
-  const std::uint32_t posted = box->posted.load();
-  if (moved || posted - heard_ > mailbox::kept) {
-    heard_ = posted;
-    hear(interests_.all());
-  }
-  while (heard_ != posted) {
-    const std::uint32_t hash = box->names[heard_++ % mailbox::kept].load();
-    hear(interests_.about(hash));
-  }
+  if (moved) heard_ = box->posted.load() - mailbox::kept - 1;  // look at everything
+  hear_news();
   if (clock_.now() >= next_tick_) tick();
   if (stopping_.load() || connection_.wake() != wake_) return;
   const duration nap = idle_.load() ? duration{10s} : next_tick_ - clock_.now();
@@ -121,6 +115,20 @@ void listener::answer_asks() {
     asks.swap(asks_);
   }
   if (!asks.empty()) answer_(asks);
+}
+
+void listener::hear_news() {
+  const std::uint32_t end = box_->posted.load();
+  bool missed = end - heard_ > mailbox::kept;
+  std::vector<interest> concerned;
+  for (; !missed && heard_ != end; ++heard_) {
+    const auto hash = wake_file::posted(*box_, heard_);
+    missed = !hash;
+    if (hash) std::ranges::move(interests_.about(*hash), std::back_inserter(concerned));
+  }
+  heard_ = end;
+  // What the missed ones told of was committed before they were posted: a look finds all of it.
+  hear(missed ? interests_.all() : concerned);
 }
 
 void listener::hear(const std::vector<interest>& about) {
@@ -184,7 +192,10 @@ void listener::report(const event& one) {
 
 void listener::tick() {
   next_tick_ = clock_.now() + tick_every;
-  if (++ticks_ % ticks_between_file_checks == 0) connection_.check_files();
+  if (++ticks_ % ticks_between_file_checks == 0 && !connection_.files_in_place()) {
+    // Opens them anew; what was held in the old ones is then found to be gone.
+    connection_.write(verb::connect, clock_.now() + 1s, [](clerk&) {});
+  }
   idle_ticks_ = interests_.any() ? 0 : idle_ticks_ + 1;
   if (idle_ticks_ >= ticks_until_idle) {
     idle_ticks_ = 0;

@@ -43,6 +43,7 @@ class listener {
   void work();
   void listen_once();
   void answer_asks();
+  void hear_news();
   void hear(const std::vector<interest>& about);
   void judge(ledger& rows, const interest& one, std::vector<event>& events);
   void report(const event& one);

@@ -189,7 +189,9 @@ void check_time_namespace(database& database, const surroundings& here) {
 }  // namespace
 
 void prepare(database& database) {
-  if (is_ready(database)) return;
+  const bool ready = is_ready(database);
+  database.use_write_ahead_log();
+  if (ready) return;
   transaction making{database};
   if (is_ready(database)) return;  // somebody else was faster
   create(database);

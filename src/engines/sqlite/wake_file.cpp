@@ -116,8 +116,15 @@ std::uint32_t wake_file::hash_of(std::string_view name) noexcept {
 
 void wake_file::post(std::int64_t client, std::uint32_t name_hash) const noexcept {
   mailbox& box = mailbox_of(client);
-  box.names[box.posted.fetch_add(1) % mailbox::kept].store(name_hash);
+  const std::uint32_t number = box.posted.fetch_add(1);
+  box.names[number % mailbox::kept].store(std::uint64_t{number} << 32U | name_hash);
   ring(box);
+}
+
+std::optional<std::uint32_t> wake_file::posted(const mailbox& box, std::uint32_t number) noexcept {
+  const std::uint64_t found = box.names[number % mailbox::kept].load();
+  if (found >> 32U != number) return std::nullopt;
+  return static_cast<std::uint32_t>(found);
 }
 
 void wake_file::ring(mailbox& box) noexcept {

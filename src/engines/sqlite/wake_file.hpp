@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,11 +17,13 @@ namespace crosslock::sqlite {
 /// What one client is told: that something happened to a name with that hash. Several clients may
 /// share a mailbox; each then looks for nothing now and again.
 struct mailbox {
-  static constexpr std::uint32_t kept = 14;
+  static constexpr std::uint32_t kept = 7;
 
   std::atomic<std::uint32_t> rings{0};  ///< a futex: whoever waits for news waits here
   std::atomic<std::uint32_t> posted{0};
-  std::array<std::atomic<std::uint32_t>, kept> names{};  ///< the last hashes, in turn
+  /// The last hashes, in turn, each below the number it was posted under: whoever finds another
+  /// number there has missed something, or came before it was written.
+  std::array<std::atomic<std::uint64_t>, kept> names{};
 };
 static_assert(sizeof(mailbox) == 64);
 
@@ -65,6 +68,8 @@ class wake_file {
   }
   /// Tells a client that something happened to a name.
   void post(std::int64_t client, std::uint32_t name_hash) const noexcept;
+  /// The hash that was posted under that number, if it is still, or already, there.
+  static std::optional<std::uint32_t> posted(const mailbox& box, std::uint32_t number) noexcept;
   /// Wakes whoever waits at a mailbox, without news.
   static void ring(mailbox& box) noexcept;
   std::uint64_t commits() const noexcept { return words_->commits.load(); }
