@@ -37,6 +37,7 @@ struct traits {
   bool outlives_process = false;  ///< a hold can be detached and taken up by another process
   bool watches_process = false;   ///< a hold ends when its process is seen dead, unless detached
   bool cells = false;             ///< values that are compared and set
+  bool works_after_fork = true;   ///< a child may connect anew although its parent was connected
   duration lease_min{};
   duration lease_max{};
 };

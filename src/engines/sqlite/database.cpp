@@ -1,7 +1,10 @@
 // SQLite's C interface, wrapped once. Every failure becomes an error that names the file.
 #include "engines/sqlite/database.hpp"
 
+#include "engine/fork_guard.hpp"
+
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 
@@ -53,7 +56,28 @@ const char* advice(int result) noexcept {
   }
 }
 
+// How many are open in the lower half, in which generation of forks in the upper: one word, because
+// a mutex could be inherited locked.
+std::atomic<std::uint64_t> handles{0};
+constexpr std::uint64_t count_mask = 0xffffffff;
+
 }  // namespace
+
+handle_count::handle_count() {
+  const std::uint64_t generation = std::uint64_t{seam::fork_generation()} << 32U;
+  std::uint64_t seen = handles.load();
+  for (;;) {
+    const bool inherited = (seen & count_mask) != 0 && (seen & ~count_mask) != generation;
+    if (inherited) {
+      throw make_error(errc::forked,
+                       "this process was forked from one that had a database open, and SQLite "
+                       "cannot open one safely here: connect after the fork, or exec first");
+    }
+    if (handles.compare_exchange_weak(seen, generation | ((seen & count_mask) + 1))) return;
+  }
+}
+
+handle_count::~handle_count() { handles.fetch_sub(1); }
 
 database::database(const std::string& path, durability durability, seam::clock& clock)
     : path_{path}, clock_{clock}, give_up_{clock.now() + std::chrono::seconds{5}} {

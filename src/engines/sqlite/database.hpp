@@ -31,6 +31,19 @@ class fault : public error {
   using error::error;
 };
 
+/// SQLite keeps its file locks for each process in a table of its own, which a forked child
+/// inherits without the locks: a child that opens a file again believes that it has them, and the
+/// parent then takes the log away under it. So where the parent had a database open nobody opens
+/// one before exec.
+class handle_count {
+ public:
+  /// Throws `forked`.
+  handle_count();
+  ~handle_count();
+  handle_count(const handle_count&) = delete;
+  handle_count& operator=(const handle_count&) = delete;
+};
+
 /// One thread at a time.
 class database {
  public:
@@ -58,6 +71,7 @@ class database {
   static int on_busy(void* self, int tries);
   void set_up(durability durability);
 
+  const handle_count counted_;
   const std::string path_;
   seam::clock& clock_;
   sqlite3* handle_ = nullptr;

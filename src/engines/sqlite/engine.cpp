@@ -23,6 +23,7 @@ constexpr seam::traits offered{.name = "sqlite",
                                .outlives_process = true,
                                .watches_process = true,
                                .cells = true,
+                               .works_after_fork = false,
                                .lease_min = 10ms,
                                .lease_max = 24h};
 
