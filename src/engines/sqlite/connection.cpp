@@ -99,6 +99,11 @@ std::shared_ptr<wake_file> connection::wake() const {
   return wake_;
 }
 
+std::size_t connection::waiting() const {
+  const std::lock_guard guard{mutex_};
+  return pending_.size();
+}
+
 void connection::write(job& wanted) {
   reach(step::called, wanted.what_);
   bool leads = false;

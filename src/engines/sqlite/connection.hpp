@@ -57,9 +57,9 @@ class plain_job final : public job {
 };
 
 struct place {
-  std::string path;
+  std::string path{};
   durability keeps = durability::normal;
-  std::string who;
+  std::string who{};
 };
 
 /// Thread-safe.
@@ -86,6 +86,8 @@ class connection {
   std::shared_ptr<wake_file> wake() const;
   /// Whether the files still are those at their paths. The next write opens them anew if not.
   bool files_in_place() noexcept;
+  /// How many wait for the writer that is under way.
+  std::size_t waiting() const;
   /// Takes this client off the list.
   void leave() noexcept;
 

@@ -1,0 +1,143 @@
+// Where a database may lie, and which files are taken for one.
+#include "engines/sqlite/connection.hpp"
+#include "engines/sqlite/file_system.hpp"
+#include "engines/sqlite/schema.hpp"
+#include "unit/sqlite_rig.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace crosslock::sqlite {
+namespace {
+
+TEST(unfit_file_system, network_fuse_and_9p_are_named) {
+  EXPECT_EQ(unfit_file_system(0x6969), "NFS");
+  EXPECT_EQ(unfit_file_system(0x65735546), "FUSE");
+  EXPECT_EQ(unfit_file_system(0x01021997), "9p");
+  EXPECT_EQ(unfit_file_system(0xff534d42), "CIFS");
+}
+
+TEST(unfit_file_system, those_of_this_machine_are_not) {
+  EXPECT_EQ(unfit_file_system(0xef53), "");      // ext4
+  EXPECT_EQ(unfit_file_system(0x01021994), "");  // tmpfs
+  EXPECT_EQ(unfit_file_system(0x58465342), "");  // xfs
+  EXPECT_EQ(unfit_file_system(0x794c7630), "");  // overlayfs
+}
+
+TEST(make_directories, all_that_are_missing_are_made_for_this_user_alone) {
+  const scratch dir;
+  make_directories(dir.file("a/b/locks.db"));
+  EXPECT_TRUE(std::filesystem::is_directory(dir.file("a/b")));
+  EXPECT_EQ(std::filesystem::status(dir.file("a/b")).permissions(),
+            std::filesystem::perms::owner_all);
+  make_directories(dir.file("a/b/locks.db"));
+}
+
+TEST(require_fit_place, a_missing_directory_is_named) {
+  const scratch dir;
+  try {
+    require_fit_place(dir.file("missing/locks.db"));
+    FAIL();
+  } catch (const error& why) {
+    EXPECT_EQ(why.which(), errc::denied);
+    EXPECT_NE(std::string{why.what()}.find("missing"), std::string::npos);
+  }
+}
+
+TEST(prepare, a_database_of_another_program_is_left_as_it_is) {
+  const scratch dir;
+  const std::string path = dir.file("theirs.db");
+  {
+    database theirs{path, durability::normal, seam::real_clock()};
+    theirs.run("CREATE TABLE precious (n INTEGER); INSERT INTO precious VALUES (42)");
+  }
+  const auto before = content_of(path);
+  EXPECT_EQ(code_of_connecting(path), errc::conflict);
+  EXPECT_EQ(content_of(path), before);
+  EXPECT_FALSE(std::filesystem::exists(wake_file::path_for(path)));
+}
+
+TEST(prepare, a_newer_schema_is_refused_by_its_number) {
+  const scratch dir;
+  const std::string path = dir.file("newer.db");
+  { const connection first{{.path = path}, seam::real_clock()}; }
+  {
+    database changed{path, durability::normal, seam::real_clock()};
+    changed.run("PRAGMA user_version = 7");
+  }
+  try {
+    const connection second{{.path = path}, seam::real_clock()};
+    FAIL();
+  } catch (const error& why) {
+    EXPECT_EQ(why.which(), errc::unsupported);
+    EXPECT_NE(std::string{why.what()}.find("schema version 7"), std::string::npos) << why.what();
+  }
+}
+
+TEST(prepare, what_is_no_database_is_said_to_be_none) {
+  const scratch dir;
+  const std::string path = dir.file("letter.txt");
+  std::ofstream{path} << std::string(5000, 'x');
+  const auto before = content_of(path);
+  EXPECT_EQ(code_of_connecting(path), errc::protocol);
+  EXPECT_EQ(content_of(path), before);
+}
+
+TEST(prepare, a_foreign_file_beside_it_is_not_written_into) {
+  const scratch dir;
+  const std::string path = dir.file("locks.db");
+  std::ofstream{wake_file::path_for(path)} << std::string(70000, 'x');
+  EXPECT_EQ(code_of_connecting(path), errc::conflict);
+  EXPECT_EQ(content_of(wake_file::path_for(path)), std::string(70000, 'x'));
+}
+
+TEST(enter, another_boot_frees_what_was_held_and_keeps_the_fences) {
+  const scratch dir;
+  const std::string path = dir.file("locks.db");
+  rig before{path};
+  const auto held = before.ask("name", 1);
+  ASSERT_EQ(held.result, seam::ask_result::granted);
+  {
+    database changed{path, durability::normal, seam::real_clock()};
+    changed.run("UPDATE about SET boot_id = 'an earlier one'");
+  }
+  rig after{path};
+  const auto again = after.ask("name", 2);
+  ASSERT_EQ(again.result, seam::ask_result::granted);
+  EXPECT_GT(again.mine.first, held.mine.last);
+}
+
+TEST(enter, another_time_namespace_is_refused_as_long_as_anybody_is_there) {
+  const scratch dir;
+  const std::string path = dir.file("locks.db");
+  {
+    rig there{path};
+    database changed{path, durability::normal, seam::real_clock()};
+    changed.run("UPDATE about SET time_ns = 1");
+    EXPECT_EQ(code_of_connecting(path), errc::unsupported);
+    there.connection->leave();
+  }
+  EXPECT_EQ(code_of_connecting(path), errc{});
+}
+
+TEST(held, the_view_shows_holders_for_the_shell) {
+  const scratch dir;
+  rig desk{dir.file("locks.db")};
+  ASSERT_EQ(desk.ask("stock", 1).result, seam::ask_result::granted);
+  ASSERT_EQ(desk.ask("stock", 2, true).result, seam::ask_result::in_line);
+  database shell{dir.file("locks.db"), durability::normal, seam::real_clock()};
+  statement asked{shell, "SELECT name, mode, holder, lease_left, fence, line FROM held"};
+  query row{asked};
+  ASSERT_TRUE(row.step());
+  EXPECT_EQ(row.bytes(0), "stock");
+  EXPECT_EQ(row.bytes(1), "exclusive");
+  EXPECT_EQ(row.bytes(2), "somebody");
+  EXPECT_NEAR(static_cast<double>(row.number(3)), 30.0, 3.0);
+  EXPECT_GT(row.number(4), 0);
+  EXPECT_EQ(row.number(5), 1);
+  EXPECT_FALSE(row.step());
+}
+
+}  // namespace
+}  // namespace crosslock::sqlite
