@@ -17,6 +17,7 @@ class sqlite_clerk : public testing::Test {
     return clerk{rows_, self_, client, time_point{} + 1h + moment};
   }
 
+  bool alone_ = false;
   scratch dir_;
   rig rig_{dir_.file("locks.db")};
   database base_{dir_.file("locks.db"), durability::normal, seam::real_clock()};
@@ -31,7 +32,7 @@ TEST_F(sqlite_clerk, conflicting_claims_are_granted_in_the_order_of_arrival) {
   EXPECT_EQ(at(2ms).ask(claim_for("a", 3, true), {}).result, ask_result::in_line);
   EXPECT_EQ(at(3ms).ask(claim_for("a", 4), {}).result, ask_result::busy);
   clerk giving = at(4ms);
-  EXPECT_EQ(giving.release(proof_of(claim_for("a", 1), first.mine.first)),
+  EXPECT_EQ(giving.release(proof_of(claim_for("a", 1), first.mine.first), alone_),
             seam::release_answer::released);
   EXPECT_EQ(giving.take_notices().size(), 1U) << "a release wakes exactly one";
   const auto second = at(5ms).ask(claim_for("a", 2, true), {true, 0});
@@ -76,7 +77,7 @@ TEST_F(sqlite_clerk, an_expired_holder_is_replaced_by_whoever_comes) {
   const auto next = at(30s).ask(claim_for("a", 2), {});
   EXPECT_EQ(next.result, ask_result::granted);
   EXPECT_GT(next.mine.first, first.mine.last);
-  EXPECT_EQ(at(30s).release(proof_of(claim_for("a", 1), first.mine.first)),
+  EXPECT_EQ(at(30s).release(proof_of(claim_for("a", 1), first.mine.first), alone_),
             seam::release_answer::not_owner);
 }
 
@@ -86,7 +87,7 @@ TEST_F(sqlite_clerk, a_waiter_that_does_not_refresh_loses_its_place) {
   at(2ms).ask(claim_for("a", 3, true), {});
   at(2s).ask(claim_for("a", 3, true), {true, 0});
   clerk giving = at(4s);
-  giving.release(proof_of(claim_for("a", 1), first.mine.first));
+  giving.release(proof_of(claim_for("a", 1), first.mine.first), alone_);
   EXPECT_EQ(at(4s).ask(claim_for("a", 3, true), {true, 0}).result, ask_result::granted);
 }
 
@@ -94,7 +95,7 @@ TEST_F(sqlite_clerk, an_offer_that_nobody_takes_up_goes_to_the_next) {
   const auto first = at(0s).ask(claim_for("a", 1), {});
   at(1ms).ask(claim_for("a", 2, true), {});
   at(2ms).ask(claim_for("a", 3, true), {});
-  at(3ms).release(proof_of(claim_for("a", 1), first.mine.first));
+  at(3ms).release(proof_of(claim_for("a", 1), first.mine.first), alone_);
   EXPECT_EQ(at(3s).ask(claim_for("a", 3, true), {true, 0}).result, ask_result::in_line);
   EXPECT_EQ(at(3s + 3ms).ask(claim_for("a", 3, true), {true, 0}).result, ask_result::granted);
 }

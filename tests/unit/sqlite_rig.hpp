@@ -97,7 +97,8 @@ struct rig {
   seam::release_answer release(const seam::claim& claim, const ask_outcome& granted) {
     seam::release_answer answer{};
     connection->write(verb::release, soon(), [&](clerk& clerk) {
-      answer = clerk.release(proof_of(claim, granted.mine.first));
+      bool left_alone = false;
+      answer = clerk.release(proof_of(claim, granted.mine.first), left_alone);
     });
     return answer;
   }

@@ -50,7 +50,7 @@ ask_outcome clerk::ask(const seam::claim& claim, const remembered& before) {
   if (!place) {
     result = admit_newcomer(at, claim);
   } else if (claim.wait) {
-    result = in_line(at, *place);
+    result = in_line(at, *place, rows_.waiters_before(at.name, place->ticket, near_places));
   }
   save(at);
   return result;
@@ -102,14 +102,15 @@ ask_outcome clerk::enter_line(scene& at, const seam::claim& claim) {
                     .since = now_,
                     .client = from_,
                     .ticket = std::max(last + 1, now_.time_since_epoch().count())};
-  if (at.waiters() == 0) {
+  const std::int64_t before = at.waiters();
+  if (before == 0) {
     if (at.row.exclusive) tell(at, at.row.exclusive->client);
     for (const holder& other : at.sharers) tell(at, other.client);
   }
   rows_.put_waiter(at.name, mine);
   ++at.row.crowd;
   at.changed = true;
-  return in_line(at, mine);
+  return in_line(at, mine, before);
 }
 
 void clerk::withdraw(const lock_name& name, const owner_id& owner, ticket_number ticket) {
@@ -153,7 +154,7 @@ void clerk::renew(seam::renewal& item) {
   save(at);
 }
 
-seam::release_answer clerk::release(const seam::grant& grant) {
+seam::release_answer clerk::release(const seam::grant& grant, bool& left_alone) {
   scene at = open(grant.name->view());
   const holder* const mine = find_holder(at, grant.owner, grant.first.value());
   const bool ours = mine != nullptr && mine->ends > now_;
@@ -161,6 +162,7 @@ seam::release_answer clerk::release(const seam::grant& grant) {
   drop_expired(at);
   serve(at);
   save(at);
+  left_alone = !at.row.exclusive && at.row.crowd == 0;
   return ours ? seam::release_answer::released : seam::release_answer::not_owner;
 }
 

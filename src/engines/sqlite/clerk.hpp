@@ -14,6 +14,10 @@ namespace crosslock::sqlite {
 /// Waiters of one name; one more is `queue_full`.
 inline constexpr std::int64_t line_max = 8192;
 
+/// Those so near to their turn watch whether the holder lives. Few are enough, and a long line costs
+/// no more than a short one.
+inline constexpr std::int64_t near_places = 4;
+
 /// What a client remembers of a claim between two asks.
 struct remembered {
   bool asked_before = false;  ///< it may stand in line, or hold the name
@@ -26,6 +30,7 @@ struct ask_outcome {
   bool wanted = false;       ///< when granted: others wait
   ticket_number ticket = 0;  ///< when in line
   duration look_after{};     ///< when in line
+  bool near = false;         ///< when in line: only few are before it
 };
 
 /// Lives for one transaction. Throws crosslock::error for a refusal, with the rows as they should
@@ -39,7 +44,8 @@ class clerk {
   void withdraw(const lock_name& name, const owner_id& owner, ticket_number ticket);
   /// Fills in the outcome.
   void renew(seam::renewal& item);
-  seam::release_answer release(const seam::grant& grant);
+  /// `left_alone`: nobody else is on the name any more.
+  seam::release_answer release(const seam::grant& grant, bool& left_alone);
   std::optional<holder> adopt(const seam::grant& detached, const seam::claim& next, bool& wanted);
   bool break_lock(const lock_name& name, const owner_id& owner);
   seam::swap_answer swap_cell(const seam::cell_swap& wanted);
@@ -69,7 +75,8 @@ class clerk {
 
   /// Those whose lease is over.
   void drop_expired(scene& at);
-  /// Those as well whose process is dead, for whoever wants the name: it costs a look at each.
+  /// Those as well whose process is dead, for whoever wants the name: it costs a look at each, so
+  /// one who has just come in is left to those who watch it from the line.
   void drop_ended(scene& at);
   template <class Ended>
   void drop_if(scene& at, Ended&& ended);
@@ -84,7 +91,7 @@ class clerk {
   void leave_line(scene& at, ticket_number ticket);
   ask_outcome admit_newcomer(scene& at, const seam::claim& claim);
   ask_outcome enter_line(scene& at, const seam::claim& claim);
-  ask_outcome in_line(const scene& at, const waiter& mine);
+  ask_outcome in_line(const scene& at, const waiter& mine, std::int64_t before);
   void drop_ended_places(scene& at);
 
   static holder* find_holder(scene& at, const owner_id& owner);

@@ -12,6 +12,8 @@ namespace {
 
 /// Waiters look for an ended lease one after another, not all at once.
 constexpr duration stagger = std::chrono::milliseconds{1};
+/// A holder is looked at by newcomers only after so long.
+constexpr duration settled_in = std::chrono::milliseconds{50};
 
 claim_info describe(ledger& rows, const holder& one, time_point now) {
   return {.owner = one.owner,
@@ -59,7 +61,8 @@ void clerk::drop_expired(scene& at) {
 
 void clerk::drop_ended(scene& at) {
   drop_if(at, [this](const holder& one) {
-    return one.ends <= now_ || surely_dead(rows_.client(one.client).process, self_);
+    if (one.ends <= now_) return true;
+    return now_ - one.since > settled_in && surely_dead(rows_.client(one.client).process, self_);
   });
 }
 
@@ -185,14 +188,17 @@ void clerk::leave_line(scene& at, ticket_number ticket) {
   at.changed = true;
 }
 
-ask_outcome clerk::in_line(const scene& at, const waiter& mine) {
+ask_outcome clerk::in_line(const scene& at, const waiter& mine, std::int64_t before) {
   const duration refresh = seam::offer_lease(mine.lease) / 3;
   duration look = refresh;
   if (at.row.exclusive) look = std::min(look, at.row.exclusive->ends - now_);
   for (const holder& one : at.sharers) look = std::min(look, one.ends - now_);
   // The staggering matters, and is counted, only when a lease ends before the next refresh.
-  if (look < refresh) look += stagger * (1 + rows_.waiters_before(at.name, mine.ticket));
-  return {seam::ask_result::in_line, {}, false, mine.ticket, std::min(look, refresh)};
+  if (look < refresh) look += stagger * (1 + rows_.waiters_before(at.name, mine.ticket, line_max));
+  return {.result = seam::ask_result::in_line,
+          .ticket = mine.ticket,
+          .look_after = std::min(look, refresh),
+          .near = before < near_places};
 }
 
 lock_info inspect(ledger& rows, std::string_view name, const process_id& self, time_point now) {

@@ -49,11 +49,17 @@ seam::grant make_grant(const seam::claim& claim, const holder& mine, time_point 
 
 class ask_job final : public job {
  public:
-  ask_job(const seam::claim& claim, const remembered& before, time_point give_up)
-      : job{verb::ask, give_up}, claim_{claim}, before_{before} {}
+  ask_job(const seam::claim& claim, const remembered& before, crowd_hint& crowds,
+          time_point give_up)
+      : job{verb::ask, give_up},
+        claim_{claim},
+        before_{before},
+        crowds_{crowds},
+        hash_{wake_file::hash_of(claim.name->view())} {}
 
   bool run_alone(ledger& rows, client_number from, time_point now) override {
     if (before_.asked_before || claim_.mode != claim_mode::exclusive) return false;
+    if (crowds_.crowded(hash_)) return false;
     holder fresh{.owner = claim_.owner,
                  .lease = claim_.lease,
                  .ends = now + claim_.lease,
@@ -66,33 +72,48 @@ class ask_job final : public job {
     outcome = {seam::ask_result::granted, fresh, false, 0, {}};
     return true;
   }
-  void run(clerk& clerk) override { outcome = clerk.ask(claim_, before_); }
+  void run(clerk& clerk) override {
+    outcome = clerk.ask(claim_, before_);
+    crowds_.note(hash_, outcome.result != seam::ask_result::granted || outcome.wanted);
+  }
 
   ask_outcome outcome;
 
  private:
   const seam::claim& claim_;
   const remembered before_;
+  crowd_hint& crowds_;
+  const std::uint32_t hash_;
 };
 
 class release_job final : public job {
  public:
-  release_job(const seam::grant& grant, time_point give_up)
-      : job{verb::release, give_up}, grant_{grant} {}
+  release_job(const seam::grant& grant, crowd_hint& crowds, time_point give_up)
+      : job{verb::release, give_up},
+        grant_{grant},
+        crowds_{crowds},
+        hash_{wake_file::hash_of(grant.name->view())} {}
 
   bool run_alone(ledger& rows, client_number, time_point now) override {
+    if (crowds_.crowded(hash_)) return false;
     if (!rows.give_back_alone(grant_.name->view(), grant_.owner, grant_.first.value(), now)) {
       return false;
     }
     answer = seam::release_answer::released;
     return true;
   }
-  void run(clerk& clerk) override { answer = clerk.release(grant_); }
+  void run(clerk& clerk) override {
+    bool left_alone = false;
+    answer = clerk.release(grant_, left_alone);
+    crowds_.note(hash_, !left_alone);
+  }
 
   seam::release_answer answer = seam::release_answer::not_owner;
 
  private:
   const seam::grant& grant_;
+  crowd_hint& crowds_;
+  const std::uint32_t hash_;
 };
 
 }  // namespace
@@ -113,7 +134,7 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   const remembered before = interests_.asking(claim);
   listener_.attend();
   const time_point sent = clock_.now();
-  ask_job wanted{claim, before, give_up};
+  ask_job wanted{claim, before, crowds_, give_up};
   try {
     connection_.write(wanted);
   } catch (const error& why) {
@@ -131,7 +152,7 @@ seam::answer engine::settle(const seam::claim& claim, const ask_outcome& outcome
       answer.granted = make_grant(claim, outcome.mine, sent, outcome.wanted);
       break;
     case seam::ask_result::in_line:
-      interests_.waiting(claim.name, claim.owner, outcome.ticket);
+      interests_.waiting(claim.name, claim.owner, outcome.ticket, outcome.near);
       break;
     case seam::ask_result::busy:
       interests_.forget(*claim.name, claim.owner);
@@ -227,7 +248,7 @@ void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
 
 seam::release_answer engine::release(const seam::grant& grant, time_point give_up) {
   interests_.forget(*grant.name, grant.owner);
-  release_job wanted{grant, give_up};
+  release_job wanted{grant, crowds_, give_up};
   connection_.write(wanted);
   return wanted.answer;
 }

@@ -3,6 +3,7 @@
 
 #include "engine/engine.hpp"
 #include "engines/sqlite/connection.hpp"
+#include "engines/sqlite/crowd_hint.hpp"
 #include "engines/sqlite/interests.hpp"
 #include "engines/sqlite/listener.hpp"
 
@@ -49,6 +50,7 @@ class engine final : public seam::engine {
   seam::clock& clock_;
   connection connection_;
   interests interests_;
+  crowd_hint crowds_;
   listener listener_;
   bool closed_ = false;
 };

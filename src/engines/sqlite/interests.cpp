@@ -17,9 +17,10 @@ interest& interests::find_or_add(const seam::name_ref& name, const owner_id& own
   return entries_.emplace(hash, interest{.name = name, .owner = owner})->second;
 }
 
-void interests::become(interest& mine, interest::kind next) {
-  if (mine.is == interest::kind::waiting) --waiting_;
-  if (next == interest::kind::waiting) ++waiting_;
+void interests::become(interest& mine, interest::kind next, bool near) {
+  if (mine.near) --near_;
+  if (near) ++near_;
+  mine.near = near;
   mine.is = next;
 }
 
@@ -29,10 +30,11 @@ remembered interests::asking(const seam::claim& claim) {
   return {mine.asked_before, mine.ticket};
 }
 
-void interests::waiting(const seam::name_ref& name, const owner_id& owner, ticket_number ticket) {
+void interests::waiting(const seam::name_ref& name, const owner_id& owner, ticket_number ticket,
+                        bool near) {
   const std::lock_guard guard{mutex_};
   interest& mine = find_or_add(name, owner);
-  become(mine, interest::kind::waiting);
+  become(mine, interest::kind::waiting, near);
   mine.ticket = ticket;
   mine.asked_before = true;
 }
@@ -72,7 +74,7 @@ remembered interests::forget(const lock_name& name, const owner_id& owner) {
 void interests::clear() {
   const std::lock_guard guard{mutex_};
   entries_.clear();
-  waiting_ = 0;
+  near_ = 0;
 }
 
 std::vector<interest> interests::about(std::uint32_t name_hash) const {
@@ -90,19 +92,14 @@ std::vector<interest> interests::all() const {
   return found;
 }
 
-std::vector<interest> interests::all_waiting() const {
+std::vector<interest> interests::next_in_line() const {
   std::vector<interest> found;
   const std::lock_guard guard{mutex_};
-  if (waiting_ == 0) return found;
+  if (near_ == 0) return found;
   for (const auto& [hash, each] : entries_) {
-    if (each.is == interest::kind::waiting) found.push_back(each);
+    if (each.near) found.push_back(each);
   }
   return found;
-}
-
-bool interests::any_waiting() const {
-  const std::lock_guard guard{mutex_};
-  return waiting_ > 0;
 }
 
 bool interests::any() const {

@@ -17,6 +17,7 @@ struct interest {
   owner_id owner{};
   kind is = kind::asking;
   ticket_number ticket = 0;
+  bool near = false;  ///< waiting, and soon to be the first
   bool asked_before = false;
 };
 
@@ -25,7 +26,7 @@ class interests {
  public:
   /// An ask goes out; what earlier ones have left to remember.
   remembered asking(const seam::claim& claim);
-  void waiting(const seam::name_ref& name, const owner_id& owner, ticket_number ticket);
+  void waiting(const seam::name_ref& name, const owner_id& owner, ticket_number ticket, bool near);
   void holding(const seam::name_ref& name, const owner_id& owner);
   /// A wake-up brought it; false when nobody here waits for it any more.
   bool brought(const lock_name& name, const owner_id& owner);
@@ -38,8 +39,8 @@ class interests {
   /// Under any name with that hash.
   std::vector<interest> about(std::uint32_t name_hash) const;
   std::vector<interest> all() const;
-  std::vector<interest> all_waiting() const;
-  bool any_waiting() const;
+  /// Those who are near to their turn.
+  std::vector<interest> next_in_line() const;
   bool any() const;
 
  private:
@@ -48,11 +49,11 @@ class interests {
   // The mutex is held.
   table::iterator find(std::uint32_t hash, const owner_id& owner);
   interest& find_or_add(const seam::name_ref& name, const owner_id& owner);
-  void become(interest& mine, interest::kind next);
+  void become(interest& mine, interest::kind next, bool near = false);
 
   mutable std::mutex mutex_;
   table entries_;  // by the hash of the name
-  std::size_t waiting_ = 0;
+  std::size_t near_ = 0;
 };
 
 }  // namespace crosslock::sqlite

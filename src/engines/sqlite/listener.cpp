@@ -203,12 +203,12 @@ void listener::tick() {
     // Whoever came between the question and the flag has not rung.
     if (interests_.any()) idle_.store(false);
   }
-  if (interests_.any_waiting()) watch_lives();
+  watch_lives(interests_.next_in_line());
 }
 
-void listener::watch_lives() {
+void listener::watch_lives(const std::vector<interest>& waiting) {
+  if (waiting.empty()) return;
   std::vector<event> events;
-  const auto waiting = interests_.all_waiting();
   connection_.read(clock_.now() + 1s, [&](ledger& rows, const process_id& self) {
     for (const interest& one : waiting) {
       const auto row = rows.find(one.name->view());

@@ -48,7 +48,7 @@ class listener {
   void judge(ledger& rows, const interest& one, std::vector<event>& events);
   void report(const event& one);
   void tick();
-  void watch_lives();
+  void watch_lives(const std::vector<interest>& waiting);
 
   connection& connection_;
   interests& interests_;

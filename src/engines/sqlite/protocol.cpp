@@ -86,7 +86,8 @@ ledger::ledger(database& database)
                            " FROM claims WHERE name = ?1 AND state = 1 AND owner = ?2"},
       last_ticket_{database, "SELECT max(ticket) FROM claims WHERE name = ?1 AND state = ?2"},
       waiters_before_{database,
-                      "SELECT count(*) FROM claims WHERE name = ?1 AND state = 1 AND ticket < ?2"},
+                      "SELECT count(*) FROM (SELECT 1 FROM claims "
+                      "WHERE name = ?1 AND state = 1 AND ticket < ?2 LIMIT ?3)"},
       names_{database,
              "SELECT name FROM locks WHERE name >= ?1 AND (owner IS NOT NULL OR crowd > 0) "
              "ORDER BY name"},
@@ -267,9 +268,10 @@ ticket_number ledger::last_ticket(std::string_view name) {
   return highest;
 }
 
-std::int64_t ledger::waiters_before(std::string_view name, ticket_number ticket) {
+std::int64_t ledger::waiters_before(std::string_view name, ticket_number ticket,
+                                    std::int64_t most) {
   query row{waiters_before_};
-  return row.bind(1, name).bind(2, ticket).step() ? row.number(0) : 0;
+  return row.bind(1, name).bind(2, ticket).bind(3, most).step() ? row.number(0) : 0;
 }
 
 void ledger::put_waiter(std::string_view name, const waiter& one) {

@@ -92,7 +92,8 @@ class ledger {
   std::optional<waiter> waiter_with(std::string_view name, ticket_number ticket);
   std::optional<waiter> waiter_of(std::string_view name, const owner_id& owner);
   ticket_number last_ticket(std::string_view name);
-  std::int64_t waiters_before(std::string_view name, ticket_number ticket);
+  /// Counted up to `most`.
+  std::int64_t waiters_before(std::string_view name, ticket_number ticket, std::int64_t most);
   void put_waiter(std::string_view name, const waiter& one);
   void remove_waiter(std::string_view name, ticket_number ticket);
 
