@@ -1,5 +1,6 @@
 // The rules of a name, over rows: who goes in, in which order, with which fence.
 #include "engines/sqlite/clerk.hpp"
+#include "engines/sqlite/schema.hpp"
 #include "unit/sqlite_rig.hpp"
 
 #include <gtest/gtest.h>
@@ -198,11 +199,29 @@ TEST_F(sqlite_clerk, the_fence_ends_at_its_greatest_number) {
 
 TEST_F(sqlite_clerk, a_row_that_was_removed_leaves_its_fence_behind) {
   base_.run("INSERT INTO locks (name, top, crowd, since) VALUES ('a', 5000000000000000000, 0, 0)");
-  rows_.remove_idle(time_point{} + 1h);
+  sweep(base_, time_point{} + 1h);
   EXPECT_FALSE(rows_.find("a"));
   EXPECT_GT(at(0s).ask(claim_for("a", 1), {}).mine.first, 5000000000000000000);
   holder fresh{.owner = owner_number(3), .lease = 30s, .ends = time_point{} + 2h};
   EXPECT_GT(rows_.take_free("b", fresh).value(), 5000000000000000000);
+}
+
+TEST_F(sqlite_clerk, what_the_dead_left_on_a_name_that_nobody_wants_is_swept) {
+  at(0s).ask(claim_for("held", 1), {});
+  at(0s).ask(claim_for("waited for", 1), {});
+  at(0s).ask(claim_for("waited for", 2, true), {});
+  auto shared = claim_for("shared", 3);
+  shared.mode = claim_mode::shared;
+  at(0s).ask(shared, {});
+  sweep(base_, time_point{} + 1h + 4s);
+  EXPECT_TRUE(rows_.find("held")->exclusive) << "its lease is not over";
+  EXPECT_EQ(rows_.find("waited for")->crowd, 0) << "the place in line is";
+  EXPECT_EQ(rows_.find("shared")->crowd, 1);
+  sweep(base_, time_point{} + 1h + 30s);
+  EXPECT_FALSE(rows_.find("held")->exclusive);
+  EXPECT_EQ(rows_.find("shared")->crowd, 0);
+  sweep(base_, time_point{} + 1h + 2min);
+  for (const char* name : {"held", "waited for", "shared"}) EXPECT_FALSE(rows_.find(name)) << name;
 }
 
 TEST_F(sqlite_clerk, a_receipt_is_adopted_once) {

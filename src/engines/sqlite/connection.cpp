@@ -16,8 +16,6 @@ namespace {
 
 /// More than this in one transaction would keep other processes waiting for too long.
 constexpr std::size_t batch_max = 256;
-/// Names that nobody has used for so long lose their rows; their fences go on from the floor.
-constexpr duration idle_for = std::chrono::minutes{1};
 
 error too_late(const std::string& path) {
   return make_error(errc::timed_out, "'" + path + "': other writers did not let us in in time",
@@ -265,7 +263,7 @@ void connection::tell(const std::vector<notice>& notices) noexcept {
 
 void connection::sweep_if_due(time_point now) {
   if (until_sweep_ > 0) return;
-  writer_->rows->remove_idle(now - idle_for);
+  sweep(writer_->base, now);
   const auto left = writer_->base.ask_number("SELECT count(*) FROM locks");
   until_sweep_ = std::max<std::uint64_t>(4096, 2 * static_cast<std::uint64_t>(left));
 }

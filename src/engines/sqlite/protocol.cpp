@@ -27,7 +27,7 @@ constexpr const char* take_free_sql =
     "lease = excluded.lease, ends = excluded.ends, since = excluded.since, offer = 0 "
     "WHERE locks.owner IS NULL AND crowd = 0 RETURNING first";
 
-// `since` becomes the time of the last use, for remove_idle.
+// `since` becomes the time of the last use, for sweep().
 constexpr const char* give_back_alone_sql =
     "UPDATE locks SET owner = NULL, since = ends - lease "
     "WHERE name = ?1 AND owner = ?2 AND crowd = 0 AND ?3 BETWEEN first AND last AND ends > ?4";
@@ -175,16 +175,6 @@ void ledger::put(std::string_view name, const lock_row& row) {
       .bind(10, ns(one.since))
       .bind(11, one.offer ? 1 : 0)
       .run();
-}
-
-void ledger::remove_idle(time_point unused_since) {
-  statement raise{database_,
-                  "UPDATE about SET fence_floor = max(fence_floor, coalesce((SELECT max(top) FROM "
-                  "locks WHERE owner IS NULL AND crowd = 0 AND since < ?1), 0))"};
-  query{raise}.bind(1, ns(unused_since)).run();
-  statement removal{database_,
-                    "DELETE FROM locks WHERE owner IS NULL AND crowd = 0 AND since < ?1"};
-  query{removal}.bind(1, ns(unused_since)).run();
 }
 
 std::vector<holder> ledger::sharers(std::string_view name) {

@@ -81,7 +81,6 @@ class ledger {
   std::optional<lock_row> find(std::string_view name);
   std::int64_t fence_floor();
   void put(std::string_view name, const lock_row& row);
-  void remove_idle(time_point unused_since);
 
   std::vector<holder> sharers(std::string_view name);
   void put_sharer(std::string_view name, const holder& one);

@@ -11,6 +11,8 @@ namespace {
 /// "xlck", as PRAGMA application_id: what `file` and others tell databases apart by.
 constexpr std::int64_t application = 0x786c636b;
 
+constexpr duration idle_for = std::chrono::minutes{1};
+
 // Times are nanoseconds of CLOCK_BOOTTIME, which have a meaning until the next boot only.
 constexpr const char* tables = R"sql(
 CREATE TABLE about (
@@ -19,7 +21,8 @@ CREATE TABLE about (
   boot_id TEXT NOT NULL,        -- all holds and places in line are of this boot
   time_ns INTEGER NOT NULL,     -- ... and measured in this time namespace
   booted REAL NOT NULL,         -- the wall clock at boot, for people
-  fence_floor INTEGER NOT NULL  -- no fence of a removed row was higher
+  fence_floor INTEGER NOT NULL, -- no fence of a removed row was higher
+  swept INTEGER NOT NULL        -- when what is over was last removed
 );
 CREATE TABLE clients (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -106,7 +109,7 @@ class transaction {
 void create(database& database) {
   database.run(tables);
   database.run(view);
-  database.run("INSERT INTO about VALUES (1, randomblob(16), '', 0, 0, 0)");
+  database.run("INSERT INTO about VALUES (1, randomblob(16), '', 0, 0, 0, 0)");
   const std::string version = "PRAGMA user_version = " + std::to_string(schema_version);
   const std::string mark = "PRAGMA application_id = " + std::to_string(application);
   database.run(version.c_str());
@@ -166,7 +169,7 @@ void begin_new_boot(database& database, const surroundings& here) {
   database.run("DELETE FROM clients");
   database.run("DELETE FROM claims");
   database.run("UPDATE locks SET owner = NULL, crowd = 0, since = 0");
-  statement note{database, "UPDATE about SET boot_id = ?1, time_ns = ?2"};
+  statement note{database, "UPDATE about SET boot_id = ?1, time_ns = ?2, swept = 0"};
   query{note}.bind(1, here.boot_id).bind(2, here.time_ns).run();
 }
 
@@ -202,6 +205,9 @@ std::int64_t enter(database& database, const surroundings& here, const std::stri
                    time_point now) {
   transaction entering{database};
   if (!is_of_boot(database, here.boot_id)) begin_new_boot(database, here);
+  // Programs that take one lock and end would never come to it otherwise.
+  const time_point swept{duration{database.ask_number("SELECT swept FROM about")}};
+  if (now - swept > idle_for) sweep(database, now);
   forget_dead_clients(database, here.self, now);
   check_time_namespace(database, here);
   statement clock{database, "UPDATE about SET booted = unixepoch('now') - ?1 / 1e9"};
@@ -219,6 +225,26 @@ std::int64_t enter(database& database, const surroundings& here, const std::stri
   const std::int64_t client = sqlite3_last_insert_rowid(database.handle());
   entering.commit();
   return client;
+}
+
+void sweep(database& database, time_point now) {
+  const auto run = [&](const char* sql, time_point moment) {
+    statement prepared{database, sql};
+    query{prepared}.bind(1, moment.time_since_epoch().count()).run();
+  };
+  run("DELETE FROM claims WHERE ends <= ?1", now);
+  database.run(
+      "UPDATE locks SET crowd = (SELECT count(*) FROM claims c WHERE c.name = locks.name) "
+      "WHERE crowd > 0");
+  // Where somebody waits he serves himself, and his is the first turn.
+  run("UPDATE locks SET owner = NULL, since = ends WHERE owner IS NOT NULL AND crowd = 0 "
+      "AND ends <= ?1",
+      now);
+  run("UPDATE about SET fence_floor = max(fence_floor, coalesce((SELECT max(top) FROM locks "
+      "WHERE owner IS NULL AND crowd = 0 AND since < ?1), 0))",
+      now - idle_for);
+  run("DELETE FROM locks WHERE owner IS NULL AND crowd = 0 AND since < ?1", now - idle_for);
+  run("UPDATE about SET swept = ?1", now);
 }
 
 void leave(database& database, std::int64_t client) {

@@ -23,4 +23,8 @@ std::int64_t enter(database& database, const surroundings& here, const std::stri
                    time_point now);
 void leave(database& database, std::int64_t client);
 
+/// Removes what is over and was cleaned up by nobody, because nobody came to that name again, and
+/// the rows of names that have not been used for a minute: their fences go on from the floor.
+void sweep(database& database, time_point now);
+
 }  // namespace crosslock::sqlite
