@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import run_cases
 from tally import ROOT, environment, run
 
 SCRIPT = ROOT / "crosslock"
@@ -21,6 +22,7 @@ def check(tally):
         return
     check_answers(tally)
     check_engines(tally)
+    run_cases.check(tally)
     check_script(tally)
     check_bench(tally)
     check_added_time(tally)
