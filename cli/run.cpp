@@ -23,6 +23,13 @@ namespace {
 
 void complain(const std::string& text) { std::cerr << "crosslock: " << text << '\n'; }
 
+/// The thread that calls back may keep the client for a moment longer than we do; closing it waits
+/// for all that has to be undone on the server, and the process does not end before that.
+struct closed_at_the_end {
+  const client& locks;
+  ~closed_at_the_end() { locks.close(); }
+};
+
 /// How the wait for the lock ended: with a hold, or by a signal.
 struct waited {
   std::optional<hold> held;
@@ -143,6 +150,7 @@ int run(const run_request& wanted) {
     how.who = "runs " + wanted.command[0];
     // Until here signals do what they always do: nothing is held, and nothing has to be undone.
     const client locks = connect(std::move(how));
+    const closed_at_the_end closing{locks};
     mutex lock{locks, checked};
     code = run_under(lock, locks, wanted, ended_by);
   }
