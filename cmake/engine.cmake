@@ -1,8 +1,9 @@
-# crosslock_add_engine(NAME name [DEPENDS package/target/debian-package ...])
+# crosslock_add_engine(NAME name [DEPENDS package/target/debian-package/pkg-config-module ...])
 #
 # Builds crosslock-<name> (alias crosslock::<name>) from src/engines/<name>/*.cpp. Each dependency
-# gives the name for find_package, the target to link and the Debian package that brings it:
-#     crosslock_add_engine(NAME sqlite DEPENDS SQLite3/SQLite::SQLite3/libsqlite3-dev)
+# gives the name for find_package, the target to link, the Debian package that brings it, and what
+# pkg-config calls it:
+#     crosslock_add_engine(NAME sqlite DEPENDS SQLite3/SQLite::SQLite3/libsqlite3-dev/sqlite3)
 # CROSSLOCK_ENGINE_<NAME> is AUTO (built if everything is found), ON (anything missing is an
 # error) or OFF. The Debian package also belongs into cmake/packages.
 function(crosslock_add_engine)
@@ -20,9 +21,10 @@ function(crosslock_add_engine)
 
   set(packages "")
   set(libraries "")
+  set(modules "")
   foreach(dependency IN LISTS engine_DEPENDS)
     string(REPLACE "/" ";" parts "${dependency}")
-    list(POP_FRONT parts package library debian)
+    list(POP_FRONT parts package library debian module)
     find_package(${package} QUIET)
     if(NOT TARGET ${library})
       set(reason "${package} is missing (Debian: apt-get install ${debian})")
@@ -34,6 +36,7 @@ function(crosslock_add_engine)
     endif()
     list(APPEND packages ${package})
     list(APPEND libraries ${library})
+    list(APPEND modules ${module})
   endforeach()
 
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/engines/${engine_NAME}/*.cpp)
@@ -44,6 +47,7 @@ function(crosslock_add_engine)
   set(target crosslock-${engine_NAME})
   target_link_libraries(${target} PUBLIC crosslock-core PRIVATE ${libraries})
   set_property(TARGET ${target} PROPERTY crosslock_packages ${packages})
+  set_property(TARGET ${target} PROPERTY crosslock_modules ${modules})
   crosslock_keep_linked(${target} crosslock_engine_${engine_NAME})
   set_property(GLOBAL APPEND PROPERTY crosslock_engines ${engine_NAME})
   message(STATUS "crosslock: engine ${engine_NAME} is built")

@@ -5,7 +5,7 @@
 #include <mutex>
 
 int main() {
-  auto locks = crosslock::connect("memory:");
+  auto locks = crosslock::connect();
   crosslock::mutex stock{locks, "stock/sku-42"};
   std::scoped_lock guard{stock};
   std::cout << "fence " << stock.fence().to_string() << '\n';

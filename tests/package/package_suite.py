@@ -13,6 +13,8 @@ CONSUMER = ROOT / "tests" / "package"
 # The C++ run time; anything else in a consumer is one of ours or one too many.
 RUN_TIME = {"libstdc++.so.6", "libgcc_s.so.1", "libm.so.6", "libc.so.6", "libpthread.so.0",
             "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "linux-vdso.so.1"}
+# What an engine brings along.
+ENGINES = {"memory": set(), "sqlite": {"libsqlite3"}}
 QUICK = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug"]
 
 
@@ -22,11 +24,13 @@ def check(tally):
         for kind, shared in (("shared", "ON"), ("static", "OFF")):
             prefix = folder / kind
             if install(tally, folder / f"build-{kind}", prefix, shared):
-                check_find_package(tally, folder, prefix, kind)
-                check_pkg_config(tally, folder, prefix, kind)
+                for engine in ENGINES:
+                    check_find_package(tally, folder, prefix, kind, engine)
+                    check_pkg_config(tally, folder, prefix, kind, engine)
         check_missing_component(tally, folder)
         check_add_subdirectory(tally, folder)
-        snippets.check(tally, pkg_config_flags(folder / "shared"), folder)
+        flags = [flag for engine in ENGINES for flag in pkg_config_flags(folder / "shared", engine)]
+        snippets.check(tally, flags, folder)
 
 
 def must(tally, what, command, **options):
@@ -43,8 +47,9 @@ def install(tally, build, prefix, shared):
             and must(tally, "install", ["cmake", "--install", build]))
 
 
-def check_program(tally, way, program, ours):
-    code, said = run([program], 60, env=environment())
+def check_program(tally, way, program, engine, ours):
+    url = f"{engine}:" if engine == "memory" else f"{engine}:{program}.db"
+    code, said = run([program], 60, env=environment(CROSSLOCK_URL=url))
     tally.check(f"{way}: the consumer gets its lock",
                 code == 0 and re.fullmatch(r"fence [1-9]\d*\n", said), f"exit code {code}\n{said}")
     _, said = run(["ldd", program])
@@ -54,18 +59,20 @@ def check_program(tally, way, program, ours):
                 said)
 
 
-def ours(kind):
-    return {"libcrosslock-core", "libcrosslock-memory"} if kind == "shared" else set()
+def ours(kind, engine):
+    shared = {"libcrosslock-core", f"libcrosslock-{engine}"} if kind == "shared" else set()
+    return shared | ENGINES[engine]
 
 
-def check_find_package(tally, folder, prefix, kind):
-    way, build = f"find_package, {kind}", folder / f"find-{kind}"
+def check_find_package(tally, folder, prefix, kind, engine):
+    way, build = f"find_package, {kind}, {engine}", folder / f"find-{kind}-{engine}"
     if (must(tally, f"{way}: configure",
              ["cmake", "-S", CONSUMER, "-B", build, *QUICK, f"-DCMAKE_PREFIX_PATH={prefix}",
+              f"-DCOMPONENT={engine}",
               # What many distributions do; it must not lose the engine.
               "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--as-needed"])
             and must(tally, f"{way}: build", ["cmake", "--build", build])):
-        check_program(tally, way, build / "consumer", ours(kind))
+        check_program(tally, way, build / "consumer", engine, ours(kind, engine))
 
 
 def check_missing_component(tally, folder):
@@ -81,23 +88,23 @@ def check_add_subdirectory(tally, folder):
     if (must(tally, f"{way}: configure",
              ["cmake", "-S", CONSUMER, "-B", build, *QUICK, f"-DCROSSLOCK_SOURCE={ROOT}"])
             and must(tally, f"{way}: build", ["cmake", "--build", build])):
-        check_program(tally, way, build / "consumer", ours("static"))
+        check_program(tally, way, build / "consumer", "memory", ours("static", "memory"))
         strangers = [path.name for path in build.rglob("crosslock-unit*")]
         tally.check(f"{way}: brings no tests along", not strangers, str(strangers))
 
 
-def pkg_config_flags(prefix):
+def pkg_config_flags(prefix, engine):
     paths = ":".join(str(path.parent) for path in prefix.rglob("crosslock-core.pc"))
     static = ["--static"] if list(prefix.rglob("*.a")) else []
-    code, said = run(["pkg-config", *static, "--cflags", "--libs", "crosslock-memory"],
+    code, said = run(["pkg-config", *static, "--cflags", "--libs", f"crosslock-{engine}"],
                      env=environment(PKG_CONFIG_PATH=paths))
     library = Path(paths).parent
     return [*shlex.split(said), f"-Wl,-rpath,{library}"] if code == 0 else [said]
 
 
-def check_pkg_config(tally, folder, prefix, kind):
-    way, program = f"pkg-config, {kind}", folder / f"consumer-{kind}"
+def check_pkg_config(tally, folder, prefix, kind, engine):
+    way, program = f"pkg-config, {kind}, {engine}", folder / f"consumer-{kind}-{engine}"
     if must(tally, f"{way}: build",
             ["g++", "-std=c++20", "-Wl,--as-needed", CONSUMER / "consumer.cpp", "-o", program,
-             *pkg_config_flags(prefix)]):
-        check_program(tally, way, program, ours(kind))
+             *pkg_config_flags(prefix, engine)]):
+        check_program(tally, way, program, engine, ours(kind, engine))

@@ -1,7 +1,7 @@
 """The C++ in README.md and docs/ is compiled and run, so that it cannot rot.
 
 Every ```cpp block is a program: its #include lines, then the rest, put into main() unless it has
-one. A URL of a server is replaced by `memory:`. A block that is only an excerpt is marked by an
+one. A URL of a server is replaced by `memory:`; what is embedded runs as it is written. A block that is only an excerpt is marked by an
 HTML comment `<!-- excerpt -->` on the line before it."""
 
 import re
@@ -24,7 +24,7 @@ def blocks(text):
 
 
 def program_of(block):
-    block = re.sub(r'connect\("[^"]*"', 'connect("memory:"', block)
+    block = re.sub(r'connect\("(?!memory:|sqlite:)[^"]*"', 'connect("memory:"', block)
     if "int main(" in block:
         return block
     lines = block.splitlines()
@@ -38,5 +38,5 @@ def check_block(tally, where, program, flags, folder):
     source.write_text(program)
     code, said = run(["g++", "-std=c++20", source, "-o", binary, *flags])
     if tally.check(f"{where} compiles", code == 0, said):
-        code, said = run([binary], 60, env=environment(CROSSLOCK_URL="memory:"))
+        code, said = run([binary], 60, env=environment(HOME=str(folder)), cwd=folder)
         tally.check(f"{where} runs", code == 0, f"exit code {code}\n{said}")
