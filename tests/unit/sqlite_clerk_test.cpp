@@ -15,7 +15,9 @@ class sqlite_clerk : public testing::Test {
  protected:
   /// Acts as a client of that number at a time of the test's own.
   clerk at(duration moment, client_number client = 1) {
-    return clerk{rows_, self_, client, time_point{} + 1h + moment};
+    clerk acting{rows_, self_, time_point{} + 1h + moment};
+    acting.act_for(client);
+    return acting;
   }
 
   bool alone_ = false;

@@ -92,7 +92,7 @@ TEST(prepare, a_foreign_file_beside_it_is_not_written_into) {
   EXPECT_EQ(content_of(wake_file::path_for(path)), std::string(70000, 'x'));
 }
 
-TEST(enter, another_boot_frees_what_was_held_and_keeps_the_fences) {
+TEST(arrive, another_boot_frees_what_was_held_and_keeps_the_fences) {
   const scratch dir;
   const std::string path = dir.file("locks.db");
   rig before{path};
@@ -108,7 +108,7 @@ TEST(enter, another_boot_frees_what_was_held_and_keeps_the_fences) {
   EXPECT_GT(again.mine.first, held.mine.last);
 }
 
-TEST(enter, another_time_namespace_is_refused_as_long_as_anybody_is_there) {
+TEST(arrive, another_time_namespace_is_refused_as_long_as_anybody_is_there) {
   const scratch dir;
   const std::string path = dir.file("locks.db");
   {
@@ -116,9 +116,26 @@ TEST(enter, another_time_namespace_is_refused_as_long_as_anybody_is_there) {
     database changed{path, durability::normal, seam::real_clock()};
     changed.run("UPDATE about SET time_ns = 1");
     EXPECT_EQ(code_of_connecting(path), errc::unsupported);
-    there.connection->leave();
+    there.connection->leave(there.self);
   }
   EXPECT_EQ(code_of_connecting(path), errc{});
+}
+
+TEST(arrive, a_stranger_from_another_time_changes_nothing) {
+  const scratch dir;
+  const std::string path = dir.file("locks.db");
+  rig desk{path};
+  ASSERT_EQ(desk.ask("name", 1).result, seam::ask_result::granted);
+  database base{path, durability::normal, seam::real_clock()};
+  surroundings elsewhere = read_surroundings();
+  ++elsewhere.time_ns;
+  try {
+    arrive(base, elsewhere, seam::real_clock().now() + std::chrono::hours{1});
+    FAIL();
+  } catch (const error& why) {
+    EXPECT_EQ(why.which(), errc::unsupported);
+  }
+  EXPECT_EQ(desk.look("name").holders.size(), 1U);
 }
 
 TEST(held, the_view_shows_holders_for_the_shell) {

@@ -79,14 +79,15 @@ inline seam::grant proof_of(const seam::claim& claim, std::int64_t number) {
 /// One client's desk: each call is a transaction.
 struct rig {
   explicit rig(const std::string& path)
-      : connection{std::make_unique<sqlite::connection>(place{.path = path, .who = "somebody"},
-                                                        seam::real_clock())} {}
+      : connection{std::make_unique<sqlite::connection>(place{.path = path}, seam::real_clock())} {
+    connection->enter(self);
+  }
 
   static time_point soon() { return seam::real_clock().now() + std::chrono::seconds{5}; }
 
   ask_outcome ask(const seam::claim& wanted) {
     ask_outcome outcome;
-    connection->write(verb::ask, soon(), [&](clerk& clerk) {
+    connection->write(self, verb::ask, soon(), [&](clerk& clerk) {
       outcome = clerk.ask(wanted, {true, 0});
     });
     return outcome;
@@ -96,7 +97,7 @@ struct rig {
   }
   seam::release_answer release(const seam::claim& claim, const ask_outcome& granted) {
     seam::release_answer answer{};
-    connection->write(verb::release, soon(), [&](clerk& clerk) {
+    connection->write(self, verb::release, soon(), [&](clerk& clerk) {
       bool left_alone = false;
       answer = clerk.release(proof_of(claim, granted.mine.first), left_alone);
     });
@@ -104,13 +105,14 @@ struct rig {
   }
   lock_info look(const std::string& name) {
     lock_info info;
-    connection->read(soon(), [&](ledger& rows, const process_id& self) {
-      info = inspect(rows, name, self, seam::real_clock().now());
+    connection->read(soon(), [&](ledger& rows, const process_id& here) {
+      info = inspect(rows, name, here, seam::real_clock().now());
     });
     return info;
   }
 
   std::unique_ptr<sqlite::connection> connection;
+  member self{"somebody"};
 };
 
 }  // namespace crosslock::sqlite

@@ -22,7 +22,7 @@ TEST(sqlite_connection, jobs_that_wait_together_are_committed_together) {
   const std::uint64_t before = desk.connection->wake()->commits();
   std::vector<std::jthread> threads;
   threads.emplace_back([&] {
-    desk.connection->write(verb::ask, rig::soon(), [&](clerk&) {
+    desk.connection->write(desk.self, verb::ask, rig::soon(), [&](clerk&) {
       first_is_in = true;
       first_is_in.notify_all();
       go_on.wait(false);
@@ -51,7 +51,7 @@ TEST(sqlite_connection, a_refused_job_does_not_spoil_those_beside_it) {
   std::atomic<bool> in{false};
   std::atomic<bool> go_on{false};
   std::jthread leader{[&] {
-    desk.connection->write(verb::ask, rig::soon(), [&](clerk&) {
+    desk.connection->write(desk.self, verb::ask, rig::soon(), [&](clerk&) {
       in = true;
       in.notify_all();
       go_on.wait(false);
@@ -90,7 +90,7 @@ TEST(sqlite_connection, one_who_waits_behind_a_stuck_writer_gives_up_in_time) {
   foreign.run("BEGIN IMMEDIATE");
   const auto try_for = [&](duration wait) {
     try {
-      desk.connection->write(verb::ask, seam::real_clock().now() + wait, [](clerk&) {});
+      desk.connection->write(desk.self, verb::ask, seam::real_clock().now() + wait, [](clerk&) {});
     } catch (const error& why) {
       return why.outcome_unknown() ? errc{} : why.which();
     }

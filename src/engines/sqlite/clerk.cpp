@@ -205,6 +205,10 @@ bool clerk::break_lock(const lock_name& name, const owner_id& owner) {
   return broken;
 }
 
-void clerk::leave() { sqlite::leave(rows_.base(), from_); }
+client_number clerk::add_client(std::string_view who) {
+  return sqlite::add_client(rows_.base(), self_, who, now_);
+}
+
+void clerk::remove_client() { sqlite::remove_client(rows_.base(), from_); }
 
 }  // namespace crosslock::sqlite

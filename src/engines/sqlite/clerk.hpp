@@ -37,8 +37,11 @@ struct ask_outcome {
 /// be.
 class clerk {
  public:
-  clerk(ledger& rows, const process_id& self, client_number from, time_point now)
-      : rows_{rows}, self_{self}, from_{from}, now_{now} {}
+  clerk(ledger& rows, const process_id& self, time_point now)
+      : rows_{rows}, self_{self}, now_{now} {}
+
+  /// On whose behalf the next calls are.
+  void act_for(client_number client) noexcept { from_ = client; }
 
   ask_outcome ask(const seam::claim& claim, const remembered& before);
   void withdraw(const lock_name& name, const owner_id& owner, ticket_number ticket);
@@ -50,8 +53,9 @@ class clerk {
   bool break_lock(const lock_name& name, const owner_id& owner);
   seam::swap_answer swap_cell(const seam::cell_swap& wanted);
   std::optional<seam::cell> open_cell(const lock_name& name, fence token);
-  /// Takes the client off the list.
-  void leave();
+  /// Puts a client on the list, and takes it off.
+  client_number add_client(std::string_view who);
+  void remove_client();
 
   /// Who is to be told once all this is committed.
   std::vector<notice> take_notices() { return std::exchange(notices_, {}); }
@@ -102,8 +106,8 @@ class clerk {
 
   ledger& rows_;
   const process_id& self_;
-  const client_number from_;
   const time_point now_;
+  client_number from_ = nobody;
   std::vector<notice> notices_;
 };
 

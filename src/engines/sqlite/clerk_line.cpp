@@ -30,7 +30,8 @@ clerk::scene clerk::open(std::string_view name) {
   scene at{.name = name, .row = {}, .sharers = {}, .changed = false};
   if (const auto found = rows_.find(name)) {
     at.row = *found;
-    if (at.row.crowd > 0) at.sharers = rows_.sharers(name);
+    // Nobody holds a name together with an exclusive holder.
+    if (at.row.crowd > 0 && !at.row.exclusive) at.sharers = rows_.sharers(name);
   } else {
     at.row.top = rows_.fence_floor();
   }
@@ -205,9 +206,7 @@ lock_info inspect(ledger& rows, std::string_view name, const process_id& self, t
   lock_info info{.name = std::string{name}, .holders = {}, .line = {}};
   const auto found = rows.find(name);
   if (!found) return info;
-  std::vector<holder> holders = rows.sharers(name);
-  if (found->exclusive) holders.insert(holders.begin(), *found->exclusive);
-  for (const holder& one : holders) {
+  for (const holder& one : rows.holders(name, *found)) {
     const bool ended = one.ends <= now || surely_dead(rows.client(one.client).process, self);
     if (!ended) info.holders.push_back(describe(rows, one, now));
   }

@@ -3,6 +3,8 @@
 // and with it one wait for the disk, serves all who waited for it.
 #include "engines/sqlite/connection.hpp"
 
+#include "engine/fork_guard.hpp"
+
 #include "engines/sqlite/schema.hpp"
 
 #include <sys/stat.h>
@@ -22,7 +24,39 @@ error too_late(const std::string& path) {
                     SQLITE_BUSY);
 }
 
+struct open_one {
+  place where;
+  const seam::clock* clock;
+  std::weak_ptr<connection> there;
+};
+
+constinit seam::fork_safe_mutex guarding_open_ones;
+// Never destroyed: clients of static objects may outlive every other static.
+constinit std::vector<open_one>* open_ones = nullptr;
+
+std::shared_ptr<connection> find_open_one(const place& place, const seam::clock& clock) {
+  if (open_ones == nullptr) open_ones = new std::vector<open_one>;
+  std::erase_if(*open_ones, [](const open_one& each) { return each.there.expired(); });
+  for (const open_one& each : *open_ones) {
+    if (each.where == place && each.clock == &clock) return each.there.lock();
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+std::shared_ptr<connection> connection::to(const place& place, seam::clock& clock) {
+  refuse_after_fork();
+  {
+    const std::lock_guard guard{guarding_open_ones};
+    if (auto found = find_open_one(place, clock)) return found;
+  }
+  auto fresh = std::make_shared<connection>(place, clock);
+  const std::lock_guard guard{guarding_open_ones};
+  if (auto found = find_open_one(place, clock)) return found;  // somebody else was faster
+  open_ones->push_back({place, &clock, fresh});
+  return fresh;
+}
 
 struct connection::opened {
   opened(const place& place, seam::clock& clock) : base{place.path, place.keeps, clock} {
@@ -52,8 +86,39 @@ void connection::open() {
     inode_ = about.st_ino;
   }
   map_wake_file();
-  client_.store(enter(writer_->base, here_, place_.who, clock_.now()));
+  arrive(writer_->base, here_, clock_.now());
   wake_->words().commits.fetch_add(1);
+}
+
+void connection::enter(member& fresh) {
+  const time_point give_up = clock_.now() + std::chrono::seconds{5};
+  write(fresh, verb::connect, give_up,
+        [&](clerk& clerk) { fresh.number_.store(clerk.add_client(fresh.who_)); });
+  const std::lock_guard guard{mutex_};
+  members_.push_back(&fresh);
+}
+
+void connection::leave(member& leaving) noexcept {
+  {
+    const std::lock_guard guard{mutex_};
+    std::erase(members_, &leaving);
+  }
+  try {
+    const time_point give_up = clock_.now() + std::chrono::seconds{1};
+    write(leaving, verb::close, give_up, [](clerk& clerk) { clerk.remove_client(); });
+  } catch (const std::exception&) {
+    // The row stays until somebody finds that this process has gone.
+  }
+}
+
+/// In a database that took the place of the old one.
+void connection::enter_all_again() {
+  writer_->rows->begin_writing();
+  const std::lock_guard guard{mutex_};
+  for (member* const each : members_) {
+    each->number_.store(add_client(writer_->base, here_.self, each->who_, clock_.now()));
+  }
+  writer_->rows->commit();
 }
 
 void connection::map_wake_file() {
@@ -86,6 +151,7 @@ void connection::reopen_if_replaced() {
     writer_.reset();
     reader_.reset();
     open();
+    enter_all_again();
   } catch (...) {
     replaced_.store(true);
     throw;
@@ -158,7 +224,7 @@ bool connection::carry_out(job& mine, std::vector<job*>& batch, std::vector<noti
   const auto entry = gate_->enter(mine.give_up_, [this] {
     try {
       writer_->base.give_up_at(clock_.now());
-      writer_->base.run("BEGIN IMMEDIATE");
+      writer_->rows->begin_writing();
       return true;
     } catch (const fault&) {
       return false;
@@ -172,7 +238,7 @@ bool connection::carry_out(job& mine, std::vector<job*>& batch, std::vector<noti
     if (begun || !try_alone(mine)) run_batch(mine, batch, notices, begun);
     reach(step::committed, mine.what_);
   } catch (...) {
-    roll_back();
+    writer_->rows->roll_back();
     gate_->leave();
     throw;
   }
@@ -187,19 +253,19 @@ bool connection::try_alone(job& mine) {
   }
   if (until_sweep_ == 0) return false;
   --until_sweep_;
-  return mine.run_alone(*writer_->rows, client_.load(), clock_.now());
+  return mine.run_alone(*writer_->rows, mine.from_.number(), clock_.now());
 }
 
 void connection::run_batch(job& mine, std::vector<job*>& batch, std::vector<notice>& notices,
                            bool begun) {
-  database& base = writer_->base;
-  if (!begun) base.run("BEGIN IMMEDIATE");
+  if (!begun) writer_->rows->begin_writing();
   reach(step::begun, mine.what_);
   take_pending(batch);
   until_sweep_ -= std::min<std::uint64_t>(until_sweep_, 1 + batch.size());
-  clerk clerk{*writer_->rows, here_.self, client_.load(), clock_.now()};
+  clerk clerk{*writer_->rows, here_.self, clock_.now()};
   const auto run = [&](job& each) {
     try {
+      clerk.act_for(each.from_.number());
       each.run(clerk);
     } catch (const fault&) {
       throw;
@@ -211,7 +277,7 @@ void connection::run_batch(job& mine, std::vector<job*>& batch, std::vector<noti
   for (job* const each : batch) run(*each);
   sweep_if_due(clock_.now());
   reach(step::written, mine.what_);
-  base.run("COMMIT");
+  writer_->rows->commit();
   notices = clerk.take_notices();
 }
 
@@ -249,11 +315,6 @@ void connection::finish(const std::vector<job*>& batch) {
   for (seam::park_word* const word : words) clock_.unpark(*word);
 }
 
-void connection::roll_back() noexcept {
-  if (!writer_->base.in_transaction()) return;
-  sqlite3_exec(writer_->base.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-}
-
 void connection::tell(const std::vector<notice>& notices) noexcept {
   for (const notice& each : notices) {
     hindrance* const test = hindered_by.load(std::memory_order_relaxed);
@@ -276,22 +337,14 @@ void connection::read(time_point give_up,
                      "'" + place_.path + "' was removed and cannot be made again");
   }
   reader_->base.give_up_at(give_up);
-  reader_->base.run("BEGIN");
+  ledger& rows = *reader_->rows;
+  rows.begin_reading();
   try {
-    body(*reader_->rows, here_.self);
-    reader_->base.run("COMMIT");
+    body(rows, here_.self);
+    rows.commit();
   } catch (...) {
-    sqlite3_exec(reader_->base.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    rows.roll_back();
     throw;
-  }
-}
-
-void connection::leave() noexcept {
-  try {
-    const auto give_up = clock_.now() + std::chrono::seconds{1};
-    write(verb::close, give_up, [this](clerk& clerk) { clerk.leave(); });
-  } catch (const std::exception&) {
-    // The row stays until somebody finds that this process has gone.
   }
 }
 

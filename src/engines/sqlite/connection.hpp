@@ -1,4 +1,5 @@
-// One client's way to the database: its writer, its reader, the mapped file.
+// One process's way to a database: a writer, a reader, the mapped file. All its clients share it, so
+// that what they want together is committed together.
 #pragma once
 
 #include "engine/clock.hpp"
@@ -20,11 +21,29 @@
 
 namespace crosslock::sqlite {
 
+/// One client of this process.
+class member {
+ public:
+  explicit member(std::string who) : who_{std::move(who)} {}
+  member(const member&) = delete;
+  member& operator=(const member&) = delete;
+
+  /// Under which it stands in the list of clients. Another one after the database was replaced by
+  /// another file.
+  client_number number() const noexcept { return number_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class connection;
+  const std::string who_;
+  std::atomic<client_number> number_{nobody};
+};
+
 /// What is done in a write transaction. Lives on the stack of the thread that wants it done, but
 /// may be run by another, whose transaction it then shares.
 class job {
  public:
-  job(verb what, time_point give_up) : what_{what}, give_up_{give_up} {}
+  job(const member& from, verb what, time_point give_up)
+      : from_{from}, what_{what}, give_up_{give_up} {}
   virtual ~job() = default;
   job(const job&) = delete;
   job& operator=(const job&) = delete;
@@ -38,6 +57,7 @@ class job {
   friend class connection;
   enum class state { pending, taken, leads, done };
 
+  const member& from_;
   const verb what_;
   const time_point give_up_;
   seam::park_word news_{0};
@@ -49,7 +69,8 @@ class job {
 template <class Run>
 class plain_job final : public job {
  public:
-  plain_job(verb what, time_point give_up, Run run) : job{what, give_up}, run_{std::move(run)} {}
+  plain_job(const member& from, verb what, time_point give_up, Run run)
+      : job{from, what, give_up}, run_{std::move(run)} {}
   void run(clerk& clerk) override { run_(clerk); }
 
  private:
@@ -59,12 +80,15 @@ class plain_job final : public job {
 struct place {
   std::string path{};
   durability keeps = durability::normal;
-  std::string who{};
+
+  friend bool operator==(const place&, const place&) = default;
 };
 
 /// Thread-safe.
 class connection {
  public:
+  /// The one there is in this process, or a new one.
+  static std::shared_ptr<connection> to(const place& place, seam::clock& clock);
   connection(place place, seam::clock& clock);
   ~connection();
   connection(const connection&) = delete;
@@ -74,22 +98,22 @@ class connection {
   /// together by the next. Throws what the job threw, or why it could not be done.
   void write(job& wanted);
   template <class Run>
-  void write(verb what, time_point give_up, Run run) {
-    plain_job<Run> wanted{what, give_up, std::move(run)};
+  void write(const member& from, verb what, time_point give_up, Run run) {
+    plain_job<Run> wanted{from, what, give_up, std::move(run)};
     write(wanted);
   }
   /// Reads one state of the database; waits for no writer.
   void read(time_point give_up, const std::function<void(ledger&, const process_id&)>& body);
 
-  /// Changes when the database was replaced by another file and opened again.
-  client_number client() const noexcept { return client_.load(); }
+  /// Puts a client on the list; it outlives its leave().
+  void enter(member& fresh);
+  /// Fails silently: others find out when this process has gone.
+  void leave(member& leaving) noexcept;
   std::shared_ptr<wake_file> wake() const;
   /// Whether the files still are those at their paths. The next write opens them anew if not.
   bool files_in_place() noexcept;
   /// How many wait for the writer that is under way.
   std::size_t waiting() const;
-  /// Takes this client off the list.
-  void leave() noexcept;
 
  private:
   struct opened;
@@ -98,6 +122,7 @@ class connection {
   void map_wake_file();
   bool same_database() const noexcept;
   void reopen_if_replaced();
+  void enter_all_again();
   bool wait_until_led(job& wanted);
   void lead(job& mine);
   bool carry_out(job& mine, std::vector<job*>& batch, std::vector<notice>& notices);
@@ -105,19 +130,18 @@ class connection {
   void run_batch(job& mine, std::vector<job*>& batch, std::vector<notice>& notices, bool begun);
   void take_pending(std::vector<job*>& batch);
   void finish(const std::vector<job*>& batch);
-  void roll_back() noexcept;
   void tell(const std::vector<notice>& notices) noexcept;
   void sweep_if_due(time_point now);
 
   const place place_;
   seam::clock& clock_;
   const surroundings here_;
-  std::atomic<client_number> client_{nobody};
   std::atomic<bool> replaced_{false};
 
   mutable std::mutex mutex_;
   std::deque<job*> pending_;
   bool writing_ = false;
+  std::vector<member*> members_;
   std::shared_ptr<wake_file> wake_;
 
   std::mutex reading_;

@@ -63,17 +63,19 @@ constexpr std::uint64_t count_mask = 0xffffffff;
 
 }  // namespace
 
+void refuse_after_fork() {
+  const std::uint64_t seen = handles.load();
+  if ((seen & count_mask) == 0 || seen >> 32U == seam::fork_generation()) return;
+  throw make_error(errc::forked,
+                   "this process was forked from one that had a database open, and SQLite cannot "
+                   "open one safely here: connect after the fork, or exec first");
+}
+
 handle_count::handle_count() {
+  refuse_after_fork();
   const std::uint64_t generation = std::uint64_t{seam::fork_generation()} << 32U;
   std::uint64_t seen = handles.load();
-  for (;;) {
-    const bool inherited = (seen & count_mask) != 0 && (seen & ~count_mask) != generation;
-    if (inherited) {
-      throw make_error(errc::forked,
-                       "this process was forked from one that had a database open, and SQLite "
-                       "cannot open one safely here: connect after the fork, or exec first");
-    }
-    if (handles.compare_exchange_weak(seen, generation | ((seen & count_mask) + 1))) return;
+  while (!handles.compare_exchange_weak(seen, generation | ((seen & count_mask) + 1))) {
   }
 }
 

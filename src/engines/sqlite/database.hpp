@@ -31,13 +31,17 @@ class fault : public error {
   using error::error;
 };
 
+/// Throws `forked` where no database may be opened.
+///
 /// SQLite keeps its file locks for each process in a table of its own, which a forked child
 /// inherits without the locks: a child that opens a file again believes that it has them, and the
 /// parent then takes the log away under it. So where the parent had a database open nobody opens
 /// one before exec.
+void refuse_after_fork();
+
+/// One that is open.
 class handle_count {
  public:
-  /// Throws `forked`.
   handle_count();
   ~handle_count();
   handle_count(const handle_count&) = delete;

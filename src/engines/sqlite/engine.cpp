@@ -49,9 +49,9 @@ seam::grant make_grant(const seam::claim& claim, const holder& mine, time_point 
 
 class ask_job final : public job {
  public:
-  ask_job(const seam::claim& claim, const remembered& before, crowd_hint& crowds,
-          time_point give_up)
-      : job{verb::ask, give_up},
+  ask_job(const member& from, const seam::claim& claim, const remembered& before,
+          crowd_hint& crowds, time_point give_up)
+      : job{from, verb::ask, give_up},
         claim_{claim},
         before_{before},
         crowds_{crowds},
@@ -88,8 +88,8 @@ class ask_job final : public job {
 
 class release_job final : public job {
  public:
-  release_job(const seam::grant& grant, crowd_hint& crowds, time_point give_up)
-      : job{verb::release, give_up},
+  release_job(const member& from, const seam::grant& grant, crowd_hint& crowds, time_point give_up)
+      : job{from, verb::release, give_up},
         grant_{grant},
         crowds_{crowds},
         hash_{wake_file::hash_of(grant.name->view())} {}
@@ -118,12 +118,19 @@ class release_job final : public job {
 
 }  // namespace
 
-engine::engine(place place, seam::turn& turn, seam::clock& clock)
+engine::engine(const place& place, std::string who, seam::turn& turn, seam::clock& clock)
     : turn_{turn},
       clock_{clock},
-      connection_{std::move(place), clock},
-      listener_{connection_, interests_, turn, clock,
-                [this](const std::vector<listener::posted_ask>& asks) { answer_asks(asks); }} {}
+      connection_{connection::to(place, clock)},
+      self_{std::move(who)},
+      listener_{*connection_,
+                self_,
+                interests_,
+                turn,
+                clock,
+                [this](const std::vector<listener::posted_ask>& asks) { answer_asks(asks); }} {
+  connection_->enter(self_);
+}
 
 engine::~engine() { close(); }
 
@@ -134,9 +141,9 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   const remembered before = interests_.asking(claim);
   listener_.attend();
   const time_point sent = clock_.now();
-  ask_job wanted{claim, before, crowds_, give_up};
+  ask_job wanted{self_, claim, before, crowds_, give_up};
   try {
-    connection_.write(wanted);
+    connection_->write(wanted);
   } catch (const error& why) {
     note_failure(claim, before, why);
     throw;
@@ -188,7 +195,7 @@ void engine::answer_asks(const std::vector<listener::posted_ask>& asks) {
   }
   const time_point sent = clock_.now();
   try {
-    connection_.write(verb::ask, give_up, [&](clerk& clerk) {
+    connection_->write(self_, verb::ask, give_up, [&](clerk& clerk) {
       for (std::size_t i = 0; i < asks.size(); ++i) {
         try {
           each[i].result = clerk.ask(asks[i].claim, each[i].before);
@@ -216,13 +223,13 @@ void engine::answer_asks(const std::vector<listener::posted_ask>& asks) {
 
 void engine::withdraw(const seam::claim& claim, time_point give_up) {
   const remembered last = interests_.forget(*claim.name, claim.owner);
-  connection_.write(verb::withdraw, give_up,
-                    [&](clerk& clerk) { clerk.withdraw(*claim.name, claim.owner, last.ticket); });
+  connection_->write(self_, verb::withdraw, give_up,
+                     [&](clerk& clerk) { clerk.withdraw(*claim.name, claim.owner, last.ticket); });
 }
 
 void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
   // A file that is no longer at its path takes what is held in it along.
-  static_cast<void>(connection_.files_in_place());
+  static_cast<void>(connection_->files_in_place());
   while (!batch.empty()) {
     const auto part = batch.first(std::min(batch.size(), renewals_at_once));
     batch = batch.subspan(part.size());
@@ -231,7 +238,7 @@ void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
       for (seam::renewal& one : part) one.outcome = seam::renewal::result::unknown;
     };
     try {
-      connection_.write(verb::renew, give_up, [&](clerk& clerk) {
+      connection_->write(self_, verb::renew, give_up, [&](clerk& clerk) {
         for (seam::renewal& one : part) clerk.renew(one);
       });
     } catch (...) {
@@ -248,8 +255,8 @@ void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
 
 seam::release_answer engine::release(const seam::grant& grant, time_point give_up) {
   interests_.forget(*grant.name, grant.owner);
-  release_job wanted{grant, crowds_, give_up};
-  connection_.write(wanted);
+  release_job wanted{self_, grant, crowds_, give_up};
+  connection_->write(wanted);
   return wanted.answer;
 }
 
@@ -260,8 +267,8 @@ std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam
   const time_point sent = clock_.now();
   std::optional<holder> taken;
   bool wanted = false;
-  connection_.write(verb::adopt, give_up,
-                    [&](clerk& clerk) { taken = clerk.adopt(detached, next, wanted); });
+  connection_->write(self_, verb::adopt, give_up,
+                     [&](clerk& clerk) { taken = clerk.adopt(detached, next, wanted); });
   if (!taken) return std::nullopt;
   interests_.holding(next.name, next.owner);
   return make_grant(next, *taken, sent, wanted);
@@ -269,14 +276,14 @@ std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam
 
 bool engine::break_lock(const lock_name& name, owner_id owner, time_point give_up) {
   bool broken = false;
-  connection_.write(verb::break_lock, give_up,
-                    [&](clerk& clerk) { broken = clerk.break_lock(name, owner); });
+  connection_->write(self_, verb::break_lock, give_up,
+                     [&](clerk& clerk) { broken = clerk.break_lock(name, owner); });
   return broken;
 }
 
 lock_info engine::look(const lock_name& name, time_point give_up) {
   lock_info info;
-  connection_.read(give_up, [&](ledger& rows, const process_id& self) {
+  connection_->read(give_up, [&](ledger& rows, const process_id& self) {
     info = inspect(rows, name.view(), self, clock_.now());
   });
   return info;
@@ -284,7 +291,7 @@ lock_info engine::look(const lock_name& name, time_point give_up) {
 
 std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up) {
   std::vector<lock_info> infos;
-  connection_.read(give_up, [&](ledger& rows, const process_id& self) {
+  connection_->read(give_up, [&](ledger& rows, const process_id& self) {
     for (const std::string& name : rows.names_from(prefix)) {
       lock_info info = inspect(rows, name, self, clock_.now());
       if (!info.holders.empty() || !info.line.empty()) infos.push_back(std::move(info));
@@ -295,7 +302,7 @@ std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up)
 
 seam::cell engine::read_cell(const lock_name& name, time_point give_up) {
   seam::cell found;
-  connection_.read(
+  connection_->read(
       give_up, [&](ledger& rows, const process_id&) { found = rows.find_cell(name.view()).now; });
   return found;
 }
@@ -303,15 +310,16 @@ seam::cell engine::read_cell(const lock_name& name, time_point give_up) {
 seam::swap_answer engine::swap_cell(const seam::cell_swap& wanted, time_point give_up) {
   seam::refuse_long_value(offered.name, wanted);
   seam::swap_answer answer;
-  connection_.write(verb::cell, give_up, [&](clerk& clerk) { answer = clerk.swap_cell(wanted); });
+  connection_->write(self_, verb::cell, give_up,
+                     [&](clerk& clerk) { answer = clerk.swap_cell(wanted); });
   return answer;
 }
 
 std::optional<seam::cell> engine::open_cell(const lock_name& name, fence token,
                                             time_point give_up) {
   std::optional<seam::cell> found;
-  connection_.write(verb::cell, give_up,
-                    [&](clerk& clerk) { found = clerk.open_cell(name, token); });
+  connection_->write(self_, verb::cell, give_up,
+                     [&](clerk& clerk) { found = clerk.open_cell(name, token); });
   return found;
 }
 
@@ -319,7 +327,7 @@ void engine::close() noexcept {
   if (std::exchange(closed_, true)) return;
   listener_.stop();
   interests_.clear();
-  connection_.leave();
+  connection_->leave(self_);
 }
 
 /// SQLite forbids a child to touch what its parent has opened, and closing is touching. Its

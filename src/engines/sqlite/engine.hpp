@@ -7,8 +7,10 @@
 #include "engines/sqlite/interests.hpp"
 #include "engines/sqlite/listener.hpp"
 
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +19,7 @@ namespace crosslock::sqlite {
 /// `turn` and `clock` outlive it.
 class engine final : public seam::engine {
  public:
-  engine(place place, seam::turn& turn, seam::clock& clock);
+  engine(const place& place, std::string who, seam::turn& turn, seam::clock& clock);
   ~engine() override;
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
@@ -48,7 +50,8 @@ class engine final : public seam::engine {
 
   seam::turn& turn_;
   seam::clock& clock_;
-  connection connection_;
+  const std::shared_ptr<connection> connection_;
+  member self_;
   interests interests_;
   crowd_hint crowds_;
   listener listener_;

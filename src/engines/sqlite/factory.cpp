@@ -34,13 +34,13 @@ std::unique_ptr<seam::engine> open_sqlite(const seam::opening& opening) {
     throw make_error(errc::invalid_url,
                      "the URL names no file: sqlite:relative.db or sqlite:///absolute.db");
   }
-  place there{.path = {}, .keeps = take_durability(url), .who = opening.who};
+  place there{.path = {}, .keeps = take_durability(url)};
   const bool make = seam::take_bool(url, "mkdir").value_or(false);
   seam::refuse_leftovers(url);
   if (make) make_directories(url.path);
   there.path = one_path(url.path);
   require_fit_place(there.path);
-  return std::make_unique<engine>(std::move(there), opening.turn, opening.clock);
+  return std::make_unique<engine>(there, opening.who, opening.turn, opening.clock);
 }
 
 }  // namespace

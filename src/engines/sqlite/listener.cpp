@@ -25,9 +25,10 @@ struct listener::event {
   seam::grant grant{};
 };
 
-listener::listener(connection& connection, interests& interests, seam::turn& turn,
-                   seam::clock& clock, on_asks answer)
+listener::listener(connection& connection, const member& self, interests& interests,
+                   seam::turn& turn, seam::clock& clock, on_asks answer)
     : connection_{connection},
+      self_{self},
       interests_{interests},
       turn_{turn},
       clock_{clock},
@@ -44,7 +45,7 @@ void listener::attend() {
   if (thread_ || stopping_.load()) return;
   // Before it runs: whatever is posted from now on is news to it.
   wake_ = connection_.wake();
-  box_ = &wake_->mailbox_of(connection_.client());
+  box_ = &wake_->mailbox_of(self_.number());
   heard_ = box_->posted.load();
   thread_ = clock_.start("crosslock-hear", [this] { work(); });
   running_.store(true, std::memory_order_release);
@@ -59,9 +60,7 @@ void listener::post(posted_ask ask) {
   ring();
 }
 
-void listener::ring() noexcept {
-  wake_file::ring(connection_.wake()->mailbox_of(connection_.client()));
-}
+void listener::ring() noexcept { wake_file::ring(connection_.wake()->mailbox_of(self_.number())); }
 
 void listener::stop() noexcept {
   std::unique_ptr<seam::thread> ending;
@@ -94,7 +93,7 @@ void listener::work() {
 
 void listener::listen_once() {
   auto current = connection_.wake();
-  mailbox* const box = &current->mailbox_of(connection_.client());
+  mailbox* const box = &current->mailbox_of(self_.number());
   const bool moved = box != box_;
   wake_ = std::move(current);
   box_ = box;
@@ -143,10 +142,9 @@ void listener::hear(const std::vector<interest>& about) {
 /// What the rows say about one claim of ours.
 void listener::judge(ledger& rows, const interest& one, std::vector<event>& events) {
   const auto row = rows.find(one.name->view());
-  std::vector<holder> holders;
-  if (row && row->crowd > 0) holders = rows.sharers(one.name->view());
-  const auto waiting = row ? row->crowd - static_cast<std::int64_t>(holders.size()) : 0;
-  if (row && row->exclusive) holders.push_back(*row->exclusive);
+  const auto holders = row ? rows.holders(one.name->view(), *row) : std::vector<holder>{};
+  const auto together = row && !row->exclusive ? static_cast<std::int64_t>(holders.size()) : 0;
+  const auto waiting = row ? row->crowd - together : 0;
   const auto mine = std::find_if(holders.begin(), holders.end(),
                                  [&](const holder& each) { return each.owner == one.owner; });
   if (one.is == interest::kind::holding) {
@@ -194,7 +192,7 @@ void listener::tick() {
   next_tick_ = clock_.now() + tick_every;
   if (++ticks_ % ticks_between_file_checks == 0 && !connection_.files_in_place()) {
     // Opens them anew; what was held in the old ones is then found to be gone.
-    connection_.write(verb::connect, clock_.now() + 1s, [](clerk&) {});
+    connection_.write(self_, verb::connect, clock_.now() + 1s, [](clerk&) {});
   }
   idle_ticks_ = interests_.any() ? 0 : idle_ticks_ + 1;
   if (idle_ticks_ >= ticks_until_idle) {
@@ -213,9 +211,7 @@ void listener::watch_lives(const std::vector<interest>& waiting) {
     for (const interest& one : waiting) {
       const auto row = rows.find(one.name->view());
       if (!row) continue;
-      std::vector<holder> holders;
-      if (row->crowd > 0) holders = rows.sharers(one.name->view());
-      if (row->exclusive) holders.push_back(*row->exclusive);
+      const auto holders = rows.holders(one.name->view(), *row);
       const bool dead = std::any_of(holders.begin(), holders.end(), [&](const holder& each) {
         return surely_dead(rows.client(each.client).process, self);
       });

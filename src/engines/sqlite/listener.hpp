@@ -24,8 +24,8 @@ class listener {
   };
   using on_asks = std::function<void(const std::vector<posted_ask>&)>;
 
-  listener(connection& connection, interests& interests, seam::turn& turn, seam::clock& clock,
-           on_asks answer);
+  listener(connection& connection, const member& self, interests& interests, seam::turn& turn,
+           seam::clock& clock, on_asks answer);
   ~listener();
   listener(const listener&) = delete;
   listener& operator=(const listener&) = delete;
@@ -51,6 +51,7 @@ class listener {
   void watch_lives(const std::vector<interest>& waiting);
 
   connection& connection_;
+  const member& self_;
   interests& interests_;
   seam::turn& turn_;
   seam::clock& clock_;

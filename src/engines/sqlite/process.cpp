@@ -74,9 +74,10 @@ surroundings read_surroundings() {
                      "whether a lock is older than the last restart of this machine");
   }
   here.self.pid = ::getpid();
-  here.self.pid_ns = namespace_number("/proc/self/ns/pid");
+  // Of this thread: those of the process are gone when its main thread is.
+  here.self.pid_ns = namespace_number("/proc/thread-self/ns/pid");
   // Kernels before 5.6 have no time namespaces: 0 for everybody.
-  here.time_ns = namespace_number("/proc/self/ns/time");
+  here.time_ns = namespace_number("/proc/thread-self/ns/time");
   if (const auto state = parse_stat(read_small_file("/proc/self/stat"))) {
     here.self.start = state->start;
   }

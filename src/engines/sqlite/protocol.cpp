@@ -65,6 +65,9 @@ seam::wish read_wish(const query& row, int column) {
 
 ledger::ledger(database& database)
     : database_{database},
+      begin_writing_{database, "BEGIN IMMEDIATE"},
+      begin_reading_{database, "BEGIN"},
+      commit_{database, "COMMIT"},
       take_free_{database, take_free_sql},
       give_back_alone_{database, give_back_alone_sql},
       renew_exclusive_{database, renew_exclusive_sql},
@@ -183,6 +186,11 @@ std::vector<holder> ledger::sharers(std::string_view name) {
   row.bind(1, name);
   while (row.step()) found.push_back(read_sharer(row));
   return found;
+}
+
+std::vector<holder> ledger::holders(std::string_view name, const lock_row& row) {
+  if (row.exclusive) return {*row.exclusive};
+  return row.crowd > 0 ? sharers(name) : std::vector<holder>{};
 }
 
 holder ledger::read_sharer(const query& row) {
@@ -327,6 +335,11 @@ const ledger::person& ledger::client(client_number number) {
   if (people_.size() >= enough) people_.clear();
   person found{{row.number(0), row.number(1), row.number(2)}, std::string{row.bytes(3)}};
   return people_.emplace(number, std::move(found)).first->second;
+}
+
+void ledger::roll_back() noexcept {
+  if (!database_.in_transaction()) return;
+  sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
 std::int64_t ledger::clock() {

@@ -83,6 +83,8 @@ class ledger {
   void put(std::string_view name, const lock_row& row);
 
   std::vector<holder> sharers(std::string_view name);
+  /// The exclusive holder, or else those who hold it together.
+  std::vector<holder> holders(std::string_view name, const lock_row& row);
   void put_sharer(std::string_view name, const holder& one);
   void remove_sharer(std::string_view name, ticket_number ticket);
 
@@ -109,9 +111,14 @@ class ledger {
   /// Who a client is; empty when it has left. Clients never change, so they are remembered.
   const person& client(client_number number);
 
+  void begin_writing() { query{begin_writing_}.run(); }
+  void begin_reading() { query{begin_reading_}.run(); }
+  void commit() { query{commit_}.run(); }
+  /// Never throws: what SQLite has rolled back already needs nothing more.
+  void roll_back() noexcept;
+
   /// The wall clock in nanoseconds, as SQLite reads it. For fences only.
   std::int64_t clock();
-  int changes() const noexcept { return database_.changes(); }
   sqlite::database& base() noexcept { return database_; }
 
  private:
@@ -119,6 +126,9 @@ class ledger {
   static holder read_sharer(const query& row);
 
   database& database_;
+  statement begin_writing_;
+  statement begin_reading_;
+  statement commit_;
   statement take_free_;
   statement give_back_alone_;
   statement renew_exclusive_;

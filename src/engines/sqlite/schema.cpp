@@ -137,26 +137,35 @@ bool is_ready(database& database) {
   return true;
 }
 
-void forget_dead_clients(database& database, const process_id& self, time_point now) {
-  // Whether those of another namespace live cannot be seen. Without its row a client only loses
-  // that others see it die at once, so a day is long enough.
-  const std::int64_t a_day_ago = (now - std::chrono::hours{24}).time_since_epoch().count();
+/// Whoever still holds something is found dead by those who want it, and needs the row for that.
+#define CROSSLOCK_HOLDS_NOTHING                                                       \
+  "NOT EXISTS (SELECT 1 FROM locks WHERE client = clients.id AND owner IS NOT NULL) " \
+  "AND NOT EXISTS (SELECT 1 FROM claims WHERE client = clients.id)"
+
+void forget_dead_clients(database& database, const process_id& self) {
   std::vector<std::int64_t> dead;
   {
-    statement all{database, "SELECT id, pid, start, pid_ns, since FROM clients"};
+    statement all{database, "SELECT id, pid, start, pid_ns FROM clients"};
     query each{all};
     while (each.step()) {
       const process_id who{each.number(1), each.number(2), each.number(3)};
-      const bool old = who.pid_ns != self.pid_ns && each.number(4) < a_day_ago;
-      if (old || surely_dead(who, self)) dead.push_back(each.number(0));
+      if (surely_dead(who, self)) dead.push_back(each.number(0));
     }
   }
-  // Whoever still holds something is found dead by those who want it, and needs the row for that.
-  statement removal{database,
-                    "DELETE FROM clients WHERE id = ?1 "
-                    "AND NOT EXISTS (SELECT 1 FROM locks WHERE client = ?1 AND owner IS NOT NULL) "
-                    "AND NOT EXISTS (SELECT 1 FROM claims WHERE client = ?1)"};
+  statement removal{database, "DELETE FROM clients WHERE id = ?1 AND " CROSSLOCK_HOLDS_NOTHING};
   for (const std::int64_t client : dead) query{removal}.bind(1, client).run();
+}
+
+/// Whether those of another namespace live cannot be seen. Without its row a client only loses that
+/// others see it die at once, so a day is long enough.
+void forget_strangers(database& database, const process_id& self, time_point now) {
+  statement removal{database,
+                    "DELETE FROM clients WHERE pid_ns <> ?1 AND since < ?2 "
+                    "AND " CROSSLOCK_HOLDS_NOTHING};
+  query{removal}
+      .bind(1, self.pid_ns)
+      .bind(2, (now - std::chrono::hours{24}).time_since_epoch().count())
+      .run();
 }
 
 bool is_of_boot(database& database, const std::string& boot_id) {
@@ -201,30 +210,39 @@ void prepare(database& database) {
   making.commit();
 }
 
-std::int64_t enter(database& database, const surroundings& here, const std::string& who,
-                   time_point now) {
-  transaction entering{database};
+void arrive(database& database, const surroundings& here, time_point now) {
+  transaction arriving{database};
   if (!is_of_boot(database, here.boot_id)) begin_new_boot(database, here);
+  forget_dead_clients(database, here.self);
+  // Before anything that compares times: in another namespace every lease may seem to be over.
+  check_time_namespace(database, here);
+  forget_strangers(database, here.self, now);
   // Programs that take one lock and end would never come to it otherwise.
   const time_point swept{duration{database.ask_number("SELECT swept FROM about")}};
   if (now - swept > idle_for) sweep(database, now);
-  forget_dead_clients(database, here.self, now);
-  check_time_namespace(database, here);
   statement clock{database, "UPDATE about SET booted = unixepoch('now') - ?1 / 1e9"};
   query{clock}.bind(1, now.time_since_epoch().count()).run();
+  arriving.commit();
+}
+
+std::int64_t add_client(database& database, const process_id& self, std::string_view who,
+                        time_point now) {
   statement insertion{database,
                       "INSERT INTO clients (pid, start, pid_ns, who, since) "
                       "VALUES (?1, ?2, ?3, ?4, ?5)"};
   query{insertion}
-      .bind(1, here.self.pid)
-      .bind(2, here.self.start)
-      .bind(3, here.self.pid_ns)
+      .bind(1, self.pid)
+      .bind(2, self.start)
+      .bind(3, self.pid_ns)
       .bind(4, who)
       .bind(5, now.time_since_epoch().count())
       .run();
-  const std::int64_t client = sqlite3_last_insert_rowid(database.handle());
-  entering.commit();
-  return client;
+  return sqlite3_last_insert_rowid(database.handle());
+}
+
+void remove_client(database& database, std::int64_t client) {
+  statement removal{database, "DELETE FROM clients WHERE id = ?1"};
+  query{removal}.bind(1, client).run();
 }
 
 void sweep(database& database, time_point now) {
@@ -245,11 +263,6 @@ void sweep(database& database, time_point now) {
       now - idle_for);
   run("DELETE FROM locks WHERE owner IS NULL AND crowd = 0 AND since < ?1", now - idle_for);
   run("UPDATE about SET swept = ?1", now);
-}
-
-void leave(database& database, std::int64_t client) {
-  statement removal{database, "DELETE FROM clients WHERE id = ?1"};
-  query{removal}.bind(1, client).run();
 }
 
 }  // namespace crosslock::sqlite

@@ -5,7 +5,7 @@
 #include "engines/sqlite/process.hpp"
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 namespace crosslock::sqlite {
 
@@ -16,14 +16,17 @@ inline constexpr std::int64_t schema_version = 1;
 /// newer schema. Nothing is changed then.
 void prepare(database& database);
 
-/// Enters this process into the list of clients; returns its number, which is never given twice.
-/// After a restart of the machine it first drops every hold and place in line of before. Throws
+/// What a process does first: after a restart of the machine drops every hold and place in line of
+/// before, takes clients that have died off the list, sweeps if nobody has lately. Throws
 /// `unsupported` when others use the file from another time namespace.
-std::int64_t enter(database& database, const surroundings& here, const std::string& who,
-                   time_point now);
-void leave(database& database, std::int64_t client);
+void arrive(database& database, const surroundings& here, time_point now);
 
-/// Removes what is over and was cleaned up by nobody, because nobody came to that name again, and
+/// The list of clients. A number is never given twice. In the caller's transaction.
+std::int64_t add_client(database& database, const process_id& self, std::string_view who,
+                        time_point now);
+void remove_client(database& database, std::int64_t client);
+
+/// In the caller's transaction. Removes what is over and was cleaned up by nobody, because nobody came to that name again, and
 /// the rows of names that have not been used for a minute: their fences go on from the floor.
 void sweep(database& database, time_point now);
 
