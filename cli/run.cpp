@@ -87,13 +87,17 @@ std::vector<std::string> environment_for(const run_request& wanted, const client
 
 /// The lock is given back only now, when the command is gone.
 int settle(const run_request& wanted, hold& held, const verdict& ended) {
+  const bool in_time = held.valid();
   const release_result released = held.release();
-  if (ended.stopped || released == release_result::lost) {
-    const loss_reason why = held.lost_reason();
-    complain(why == loss_reason::none
-                 ? "'" + wanted.name + "' could not be renewed; the command was stopped in time"
-                 : "'" + wanted.name + "' was lost while the command ran (" +
-                       std::string{to_string(why)} + ")");
+  if (!in_time || released == release_result::lost) {
+    const loss_reason told = held.lost_reason();  // none: only the release has found it gone
+    const loss_reason why = told == loss_reason::none ? loss_reason::gone : told;
+    complain("'" + wanted.name + "' was lost while the command ran (" +
+             std::string{to_string(why)} + ")");
+    return exit_code::lost;
+  }
+  if (ended.stopped) {
+    complain("'" + wanted.name + "' could not be renewed; the command was stopped in time");
     return exit_code::lost;
   }
   if (released == release_result::unknown) {

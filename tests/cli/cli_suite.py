@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import run_cases
+import run_lock_cases
 from tally import ROOT, environment, run
 
 SCRIPT = ROOT / "crosslock"
@@ -23,6 +24,7 @@ def check(tally):
     check_answers(tally)
     check_engines(tally)
     run_cases.check(tally)
+    run_lock_cases.check(tally)
     check_script(tally)
     check_bench(tally)
     check_added_time(tally)
