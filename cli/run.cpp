@@ -13,6 +13,7 @@
 #include <future>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -37,18 +38,22 @@ struct waited {
 };
 
 waited wait_for(mutex& lock, signal_inbox& signals) {
-  const descriptor answered{eventfd(0, EFD_CLOEXEC), "eventfd"};
-  std::promise<acquire_result> answer;
+  struct answer {
+    std::promise<acquire_result> result;
+    const descriptor came{eventfd(0, EFD_CLOEXEC), "eventfd"};
+  };
+  // Shared, because we may go on before the thread that calls back is done with it.
+  const auto awaited = std::make_shared<answer>();
   std::stop_source stop;
   lock.acquire_async(
-      [&](acquire_result result) {
-        answer.set_value(std::move(result));
-        eventfd_write(answered.get(), 1);
+      [awaited](acquire_result result) {
+        awaited->result.set_value(std::move(result));
+        eventfd_write(awaited->came.get(), 1);
       },
       {.lease = {}, .stop = stop.get_token()});
   waited outcome;
   for (;;) {
-    pollfd both[] = {{answered.get(), POLLIN, 0},
+    pollfd both[] = {{awaited->came.get(), POLLIN, 0},
                      {outcome.ended_by == 0 ? signals.descriptor() : -1, POLLIN, 0}};
     poll(both, std::size(both), -1);
     if (both[0].revents != 0) break;
@@ -58,7 +63,7 @@ waited wait_for(mutex& lock, signal_inbox& signals) {
     stop.request_stop();
     signals.let_through();  // a second one need not wait until the place in line is given up
   }
-  acquire_result result = answer.get_future().get();
+  acquire_result result = awaited->result.get_future().get();
   if (outcome.ended_by != 0) return outcome;  // and lets go of what may have come in between
   if (result.failure) std::rethrow_exception(result.failure);
   outcome.held = std::move(result.hold);
