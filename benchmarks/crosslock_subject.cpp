@@ -88,6 +88,7 @@ class crosslock_subject final : public subject {
   explicit crosslock_subject(std::string url) : url_{std::move(url)} {}
 
   std::string_view name() const override { return "crosslock"; }
+  std::string address() const override { return url_; }
 
   parties assemble(const scene& scene) override {
     parties made;

@@ -13,7 +13,8 @@ std::vector<offer>& list() {
 
 }  // namespace
 
-offer::offer(std::string_view name_, maker make_) : name{name_}, make{make_} {
+offer::offer(std::string_view name_, maker make_, joiner join_)
+    : name{name_}, make{make_}, join{join_} {
   list().push_back(*this);
 }
 

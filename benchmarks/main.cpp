@@ -1,13 +1,19 @@
 // crosslock-bench [ENGINE...]: runs every workload on every engine that was asked for.
 #include "benchmarks/awake_cpus.hpp"
 #include "benchmarks/crosslock_subject.hpp"
+#include "benchmarks/processes.hpp"
 #include "benchmarks/report.hpp"
 
 #include <CLI/CLI.hpp>
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <exception>
 #include <iostream>
+#include <map>
 #include <string>
 
 namespace {
@@ -49,18 +55,51 @@ std::vector<Named> pick(std::vector<Named> all, const std::vector<std::string>& 
   return all;
 }
 
-void run_engine(const offer& offer, const std::vector<workload>& workloads, const choice& choice,
+/// Everybody that takes part on one engine, made when they are needed.
+class field {
+ public:
+  explicit field(engine& engine) : engine_{engine} {}
+
+  contest enter(const workload& workload) {
+    auto& usual = usual_[workload.variant];
+    if (usual.empty()) {
+      usual.push_back(engine_.floor(workload.variant));
+      usual.push_back(make_crosslock_subject(engine_.url(workload.variant)));
+    }
+    contest made{workload, {}};
+    for (const auto& subject : usual) made.subjects.push_back(subject.get());
+    for (auto& rival : engine_.rivals(workload.name, workload.variant)) {
+      made.subjects.push_back(rivals_.emplace_back(std::move(rival)).get());
+    }
+    return made;
+  }
+
+ private:
+  engine& engine_;
+  std::map<std::string_view, std::vector<std::unique_ptr<subject>>> usual_;  ///< by variant
+  std::vector<std::unique_ptr<subject>> rivals_;
+};
+
+void run_engine(const offer& offer, std::vector<workload> workloads, const choice& choice,
                 report& report) {
   const auto engine = offer.make();
-  std::vector<std::unique_ptr<subject>> subjects;
-  subjects.push_back(engine->floor());
-  subjects.push_back(make_crosslock_subject(engine->url()));
-  surroundings around{*engine, seconds{choice.span}};
+  field field{*engine};
+  surroundings around{*engine, offer.name, seconds{choice.span}};
+  std::erase_if(workloads, [variants = engine->variants()](const workload& one) {
+    return !one.variant.empty() && std::ranges::find(variants, one.variant) == variants.end();
+  });
   report.begin(offer.name);
-  for (const workload& workload : workloads) {
-    auto rows = run_rounds(workload, subjects, choice.rounds, around);
-    for (summary& row : rows) row.engine = offer.name;
-    report.add(rows, workload, engine->note(workload.name));
+  for (auto next = workloads.begin(); next != workloads.end();) {
+    std::vector<contest> family;
+    const auto family_name = next->family;
+    do {
+      family.push_back(field.enter(*next++));
+    } while (!family_name.empty() && next != workloads.end() && next->family == family_name);
+    auto results = run_rounds(family, choice.rounds, around);
+    for (std::size_t i = 0; i < family.size(); ++i) {
+      for (summary& row : results[i]) row.engine = offer.name;
+      report.add(results[i], family[i].workload, engine->note(family[i].workload.name));
+    }
   }
 }
 
@@ -77,6 +116,21 @@ void add_options(CLI::App& app, choice& choice) {
   app.add_option("--only", choice.only, "Only this workload; may be given several times");
 }
 
+/// Hundreds of clients, each with files or connections of its own, live in one process here.
+void allow_many_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// What a process is for that was started by another one of this program.
+errand errand_called(std::string_view word) {
+  if (word == take_part) return take_part_in_scene;
+  if (word == reenter) return reenter_without_system_calls;
+  return nullptr;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Compares crosslock with the floor of each engine.", "bench"};
   choice choice;
@@ -91,6 +145,7 @@ int run(int argc, char** argv) {
     return app.exit(wrong) == 0 ? 0 : usage_error;
   }
 
+  allow_many_descriptors();
   std::optional<awake_cpus> awake;
   if (!choice.plain) awake.emplace();
   const auto report = choice.json ? make_json_lines(std::cout, std::cerr) : make_table(std::cout);
@@ -105,6 +160,11 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    if (const errand errand = argc > 1 ? errand_called(argv[1]) : nullptr) {
+      // Whatever ends the benchmark, nobody goes on locking behind its back.
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      return errand({argv + 2, static_cast<std::size_t>(argc - 2)});
+    }
     return run(argc, argv);
   } catch (const std::exception& failure) {
     std::cerr << "bench: " << failure.what() << '\n';

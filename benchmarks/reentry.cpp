@@ -1,17 +1,18 @@
 // Taking a lock again that this thread holds.
+#include "benchmarks/processes.hpp"
 #include "benchmarks/workload.hpp"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstddef>
 #include <iterator>
+#include <string>
 
 namespace crosslock::bench {
 namespace {
@@ -34,49 +35,44 @@ bool forbid_system_calls() {
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/// What a forked child does: it connects by itself, and is killed by its parent.
-[[noreturn]] void reenter_without_system_calls(subject& subject, const std::string& name,
-                                               int tell) {
-  try {
-    const auto lock = subject.enter(name);
-    lock->again(batch);
-    if (forbid_system_calls()) {
-      lock->again(batch);
-      static_cast<void>(!write(tell, "+", 1));
-    }
-    for (;;) {
-    }
-  } catch (...) {
-    _exit(1);
-  }
-}
-
 /// Whether re-entry makes system calls; empty when that cannot be found out here.
-std::optional<bool> makes_system_calls(subject& subject, const std::string& name) {
+std::optional<bool> makes_system_calls(subject& subject, surroundings& around) {
   constexpr int patience_ms = 3000;
   int ends[2];
-  if (pipe(ends) != 0) return std::nullopt;
-  const pid_t child = fork();
-  if (child == 0) reenter_without_system_calls(subject, name, ends[1]);
+  if (pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  processes child;
+  child.start({std::string{reenter}, std::string{around.engine_name}, std::string{subject.name()},
+               subject.address(), around.fresh_name(), std::to_string(ends[1])},
+              ends[1]);
   close(ends[1]);
-  std::optional<bool> found;
-  if (child > 0) {
-    pollfd heard{.fd = ends[0], .events = POLLIN, .revents = 0};
-    char word = 0;
-    const bool answered = poll(&heard, 1, patience_ms) == 1;
-    found = !(answered && read(ends[0], &word, 1) == 1);
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
-  }
+  pollfd heard{.fd = ends[0], .events = POLLIN, .revents = 0};
+  char word = 0;
+  const bool answered = poll(&heard, 1, patience_ms) == 1;
+  const bool silent = answered && read(ends[0], &word, 1) == 1;
   close(ends[0]);
-  return found;
+  return !silent;
 }
 
 }  // namespace
 
+/// In a process of its own, which the kernel ends at a system call; it says so when there was none.
+/// Then it stays until it is killed: what ends a process properly are system calls.
+int reenter_without_system_calls(std::span<char* const> words) {
+  if (words.size() != 5) return 1;
+  const auto subject = join(words[0], words[1], words[2]);
+  const int tell = std::stoi(words[4]);
+  const auto lock = subject->enter(words[3]);
+  lock->again(batch);
+  if (!forbid_system_calls()) return 1;
+  lock->again(batch);
+  static_cast<void>(!write(tell, "+", 1));
+  for (;;) {
+  }
+}
+
 measured run_reentry(subject& subject, surroundings& around) {
   measured result;
-  result.system_calls = makes_system_calls(subject, around.fresh_name());
+  result.system_calls = makes_system_calls(subject, around);
 
   const auto lock = subject.enter(around.fresh_name());
   lock->again(batch);

@@ -25,15 +25,21 @@ std::string padded(const std::string& text, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
 }
 
+/// Small ones need more digits to say anything.
+std::string text_of(const spread& ratio) {
+  const char* const pattern = ratio.median < 0.01 ? "%.4f" : "%.2f";
+  return format(pattern, ratio.median) + " (" + format(pattern, ratio.min) + ".." +
+         format(pattern, ratio.max) + ")";
+}
+
 std::string ratio_cell(const summary& row) {
-  if (!row.ratio || row.subject == "floor") return {};
-  return format("%.2f", row.ratio->median) + " (" + format("%.2f", row.ratio->min) + ".." +
-         format("%.2f", row.ratio->max) + ")";
+  return row.ratio && row.subject != "floor" ? text_of(*row.ratio) : std::string{};
 }
 
 /// What only few workloads have.
 std::string extras(const summary& row) {
   std::string text;
+  if (row.relation) text += "  " + text_of(*row.relation) + " of " + std::string{row.relative};
   if (row.cpu_us_per_op) text += "  " + format("%.2f", *row.cpu_us_per_op) + " us CPU each";
   if (row.bytes) text += "  " + format("%.0f", *row.bytes) + " bytes each";
   if (row.system_calls) text += *row.system_calls ? "  makes system calls" : "  no system call";
@@ -69,7 +75,7 @@ class table final : public report {
  private:
   void line(std::string workload, std::string subject, const std::vector<std::string>& cells,
             const std::string& rest = {}) {
-    constexpr std::size_t widths[] = {12, 20, 9, 10, 8, 8};
+    constexpr std::size_t widths[] = {12, 25, 9, 10, 8, 8};
     workload.resize(21, ' ');
     subject.resize(10, ' ');
     out_ << workload << subject;
@@ -95,6 +101,12 @@ class json_lines final : public report {
       line["ratio"] = row.ratio ? number(row.ratio->median) : nullptr;
       if (row.ratio) line["ratio_min"] = number(row.ratio->min);
       if (row.ratio) line["ratio_max"] = number(row.ratio->max);
+      if (row.relation) {
+        line["relative"] = row.relative;
+        line["relation"] = number(row.relation->median);
+        line["relation_min"] = number(row.relation->min);
+        line["relation_max"] = number(row.relation->max);
+      }
       add_if(line, "p50_us", row.p50_us);
       add_if(line, "p99_us", row.p99_us);
       add_if(line, "requests_per_op", row.requests_per_op);

@@ -6,6 +6,9 @@
 namespace crosslock::bench {
 namespace {
 
+/// Of one subject in one workload, round by round.
+using history = std::vector<measured>;
+
 std::optional<spread> spread_of(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
   std::ranges::sort(values);
@@ -15,8 +18,7 @@ std::optional<spread> spread_of(std::vector<double> values) {
   return spread{median, values.front(), values.back()};
 }
 
-std::optional<double> median_of(const std::vector<measured>& runs,
-                                std::optional<double> measured::*what) {
+std::optional<double> median_of(const history& runs, std::optional<double> measured::*what) {
   std::vector<double> values;
   for (const measured& run : runs) {
     if (run.*what) values.push_back(*(run.*what));
@@ -25,9 +27,18 @@ std::optional<double> median_of(const std::vector<measured>& runs,
   return found ? std::optional{found->median} : std::nullopt;
 }
 
-summary summarize(const std::vector<measured>& runs, const std::vector<measured>& floors) {
+std::optional<spread> ratio_of(const history& runs, const history& others) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].rate && others[i].rate) ratios.push_back(*runs[i].rate / *others[i].rate);
+  }
+  return spread_of(std::move(ratios));
+}
+
+summary summarize(const history& runs, const history& floors) {
   summary all;
   all.rate = median_of(runs, &measured::rate);
+  all.ratio = ratio_of(runs, floors);
   all.requests_per_op = median_of(runs, &measured::requests_per_op);
   all.share_max_min = median_of(runs, &measured::share_max_min);
   all.cpu_us_per_op = median_of(runs, &measured::cpu_us_per_op);
@@ -35,12 +46,7 @@ summary summarize(const std::vector<measured>& runs, const std::vector<measured>
   all.system_calls = runs.front().system_calls;
 
   histogram latency;
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    latency.add(runs[i].latency);
-    if (runs[i].rate && floors[i].rate) ratios.push_back(*runs[i].rate / *floors[i].rate);
-  }
-  all.ratio = spread_of(std::move(ratios));
+  for (const measured& run : runs) latency.add(run.latency);
   if (!latency.empty()) {
     all.p50_us = latency.percentile_us(0.50);
     all.p99_us = latency.percentile_us(0.99);
@@ -50,20 +56,28 @@ summary summarize(const std::vector<measured>& runs, const std::vector<measured>
 
 }  // namespace
 
-std::vector<summary> run_rounds(const workload& workload,
-                                const std::vector<std::unique_ptr<subject>>& subjects, int rounds,
-                                surroundings& around) {
-  std::vector<std::vector<measured>> runs(subjects.size());
+std::vector<std::vector<summary>> run_rounds(const std::vector<contest>& family, int rounds,
+                                             surroundings& around) {
+  std::vector<std::vector<history>> runs;
+  for (const contest& contest : family) runs.emplace_back(contest.subjects.size());
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t i = 0; i < subjects.size(); ++i) {
-      runs[i].push_back(workload.run(*subjects[i], around));
+    for (std::size_t w = 0; w < family.size(); ++w) {
+      for (std::size_t i = 0; i < runs[w].size(); ++i) {
+        runs[w][i].push_back(family[w].workload.run(*family[w].subjects[i], around));
+      }
     }
   }
-  std::vector<summary> result;
-  for (std::size_t i = 0; i < subjects.size(); ++i) {
-    result.push_back(summarize(runs[i], runs.front()));
-    result.back().subject = subjects[i]->name();
-    result.back().workload = workload.name;
+  std::vector<std::vector<summary>> result(family.size());
+  for (std::size_t w = 0; w < family.size(); ++w) {
+    for (std::size_t i = 0; i < runs[w].size(); ++i) {
+      summary& line = result[w].emplace_back(summarize(runs[w][i], runs[w].front()));
+      line.subject = family[w].subjects[i]->name();
+      line.workload = family[w].workload.name;
+      if (w > 0 && line.subject == "crosslock") {
+        line.relative = family.front().workload.name;
+        line.relation = ratio_of(runs[w][i], runs.front()[i]);
+      }
+    }
   }
   return result;
 }

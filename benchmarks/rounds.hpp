@@ -22,8 +22,10 @@ struct summary {
   std::string_view engine;
   std::string_view workload;
   std::string_view subject;
-  std::optional<double> rate;   ///< median
-  std::optional<spread> ratio;  ///< to the floor of the same round
+  std::optional<double> rate;      ///< median
+  std::optional<spread> ratio;     ///< to the floor of the same round
+  std::string_view relative;       ///< the first workload of its family, unless it is that itself
+  std::optional<spread> relation;  ///< to the same subject there, in the same round
   std::optional<double> p50_us;
   std::optional<double> p99_us;
   std::optional<double> requests_per_op;
@@ -33,10 +35,16 @@ struct summary {
   std::optional<bool> system_calls;
 };
 
+/// A workload, and who takes part in it. The first subject is the floor, the second crosslock.
+struct contest {
+  crosslock::bench::workload workload;
+  std::vector<subject*> subjects;
+};
+
 /// Machines drift, so the subjects take turns: a ratio compares neighbours in time, and the median
-/// of all rounds is given. The first subject is the floor.
-std::vector<summary> run_rounds(const workload& workload,
-                                const std::vector<std::unique_ptr<subject>>& subjects, int rounds,
-                                surroundings& around);
+/// of all rounds is given. The workloads of one family take turns as well. The result has a line
+/// for each subject of each contest; their names live as long as `family`.
+std::vector<std::vector<summary>> run_rounds(const std::vector<contest>& family, int rounds,
+                                             surroundings& around);
 
 }  // namespace crosslock::bench

@@ -27,7 +27,8 @@ struct scene {
   enum class kind {
     own_names,  ///< threads of one process, each with a name of its own
     threads,    ///< threads of one process, all on one name
-    clients,    ///< all on one name, each with a connection of its own
+    clients,    ///< threads, all on one name, each with a connection of its own
+    processes,  ///< all on one name, each in a process of its own
   };
 
   kind who = kind::own_names;
@@ -55,6 +56,8 @@ class subject {
  public:
   virtual ~subject() = default;
   virtual std::string_view name() const = 0;
+  /// What another process needs to take part; empty where none can.
+  virtual std::string address() const { return {}; }
   virtual parties assemble(const scene& scene) = 0;
   virtual std::unique_ptr<reentrant> enter(const std::string& name) = 0;
   virtual std::unique_ptr<held_locks> hold_many(const std::string& prefix, std::size_t count,

@@ -12,6 +12,18 @@ workload on_scene(std::string name, std::string_view what, scene::kind who, std:
           }};
 }
 
+/// On engines with a variant of that name; everything else is the same.
+workload in_variant(std::string_view variant, workload usual) {
+  usual.name.append("_").append(variant);
+  usual.variant = variant;
+  return usual;
+}
+
+workload of_family(std::string_view family, workload one) {
+  one.family = family;
+  return one;
+}
+
 workload renewing(std::size_t count) {
   return {"renew_" + std::to_string(count), "renewal, for each second of CPU",
           [count](subject& subject, surroundings& around) {
@@ -31,12 +43,14 @@ std::vector<workload> workloads() {
       on_scene("own_name_1", "lock and unlock", own_names, 1),
       on_scene("own_name_16", "lock and unlock", own_names, 16),
       on_scene("own_name_64", "lock and unlock", own_names, 64),
-      on_scene("handover_processes_4", "handover", clients, 4),
+      in_variant("full", on_scene("own_name_1", "lock and unlock", own_names, 1)),
+      in_variant("full", on_scene("own_name_64", "lock and unlock", own_names, 64)),
+      on_scene("handover_processes_4", "handover", processes, 4),
       on_scene("pass_threads_8", "handover", threads, 8),
       on_scene("pass_threads_256", "handover", threads, 256),
-      on_scene("waiters_8", "handover", clients, 8),
-      on_scene("waiters_64", "handover", clients, 64),
-      on_scene("waiters_256", "handover", clients, 256),
+      of_family("waiters", on_scene("waiters_8", "handover", clients, 8)),
+      of_family("waiters", on_scene("waiters_64", "handover", clients, 64)),
+      of_family("waiters", on_scene("waiters_256", "handover", clients, 256)),
       {"reentry", "lock and unlock while held", run_reentry},
       renewing(100),
       renewing(1'000),

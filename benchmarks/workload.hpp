@@ -29,6 +29,7 @@ struct measured {
 
 struct surroundings {
   crosslock::bench::engine& engine;
+  std::string_view engine_name;
   seconds span;  ///< how long to measure
   int names = 0;
 
@@ -40,13 +41,17 @@ struct workload {
   std::string name;
   std::string_view what;  ///< one operation, for people
   std::function<measured(subject&, surroundings&)> run;
+  std::string_view variant{};  ///< only on engines that have it
+  /// Neighbours of one family take turns, and are compared with its first.
+  std::string_view family{};
 };
 
 /// In the order in which they are run and printed.
 std::vector<workload> workloads();
 
 // How they are run. Each throws std::runtime_error when a subject breaks a promise.
-measured run_scene(subject& subject, scene scene, surroundings& around);
+measured run_scene(subject& subject, const scene& asked, surroundings& around);
+measured run_processes(subject& subject, const scene& scene, surroundings& around);
 measured run_reentry(subject& subject, surroundings& around);
 measured run_renewals(subject& subject, std::size_t count, surroundings& around);
 /// What a lock that nobody holds costs, one that is held, and a thread that waits for one.

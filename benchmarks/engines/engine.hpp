@@ -16,10 +16,20 @@ namespace crosslock::bench {
 class engine {
  public:
   virtual ~engine() = default;
-  virtual std::string url() const = 0;
+  /// Ways to run it that have workloads of their own, besides the usual one, whose name is empty.
+  virtual std::vector<std::string_view> variants() const { return {}; }
+  virtual std::string url(std::string_view variant) const = 0;
   /// The least that any lock on this engine must do, written with the bare client library and
   /// nothing of ours.
-  virtual std::unique_ptr<subject> floor() = 0;
+  virtual std::unique_ptr<subject> floor(std::string_view variant) = 0;
+  /// Other ways without us that are worth being seen beside the floor; mostly none.
+  virtual std::vector<std::unique_ptr<subject>> rivals(std::string_view /*workload*/,
+                                                       std::string_view /*variant*/) {
+    return {};
+  }
+  /// What this subject plays when it is asked for a scene: mostly that. Anything else is explained
+  /// by the note.
+  virtual scene staged(const scene& asked, std::string_view /*subject*/) const { return asked; }
   /// How many requests the server has answered so far; the floor's count too where they share
   /// it.
   virtual std::uint64_t requests() const = 0;
@@ -30,11 +40,14 @@ class engine {
 /// Makes an engine known to the program: one constant at the end of its file.
 struct offer {
   using maker = std::unique_ptr<engine> (*)();
+  /// In another process: the floor or rival with that name and `subject::address`.
+  using joiner = std::unique_ptr<subject> (*)(std::string_view subject, const std::string& address);
 
-  offer(std::string_view name, maker make);
+  offer(std::string_view name, maker make, joiner join);
 
   std::string_view name;
   maker make;
+  joiner join;
 };
 
 /// In the order of their names.

@@ -1,7 +1,7 @@
 // The memory engine has no server and no client library: its floors are the least that a lock
 // inside of one process must do.
 #include "benchmarks/engines/engine.hpp"
-#include "benchmarks/floors/fifo_futex_lock.hpp"
+#include "benchmarks/floors/in_process.hpp"
 #include "engines/memory/connection.hpp"
 
 #include <condition_variable>
@@ -41,36 +41,6 @@ class table_party final : public party {
  private:
   const std::shared_ptr<lock_table> table_;
   const std::string name_;
-};
-
-class futex_party final : public party {
- public:
-  explicit futex_party(std::shared_ptr<fifo_futex_lock> lock) : lock_{std::move(lock)} {}
-
-  std::int64_t lock() override {
-    lock_->lock();
-    return 0;
-  }
-  void unlock() override { lock_->unlock(); }
-
- private:
-  const std::shared_ptr<fifo_futex_lock> lock_;
-};
-
-class standard_reentrant final : public reentrant {
- public:
-  standard_reentrant() { mutex_.lock(); }
-  ~standard_reentrant() override { mutex_.unlock(); }
-
-  void again(std::uint64_t times) override {
-    for (; times > 0; --times) {
-      mutex_.lock();
-      mutex_.unlock();
-    }
-  }
-
- private:
-  std::recursive_mutex mutex_;
 };
 
 /// One thread that sets all deadlines anew three times in a lease.
@@ -137,9 +107,16 @@ class memory_floor final : public subject {
 
 class memory_engine final : public engine {
  public:
-  std::string url() const override { return "memory:bench"; }
+  std::string url(std::string_view) const override { return "memory:bench"; }
 
-  std::unique_ptr<subject> floor() override { return std::make_unique<memory_floor>(); }
+  std::unique_ptr<subject> floor(std::string_view) override {
+    return std::make_unique<memory_floor>();
+  }
+
+  scene staged(const scene& asked, std::string_view) const override {
+    if (asked.who != scene::kind::processes) return asked;
+    return {scene::kind::clients, asked.count, asked.name};
+  }
 
   std::uint64_t requests() const override {
     const auto network = memory::shared_network("bench", seam::real_clock());
@@ -160,7 +137,10 @@ class memory_engine final : public engine {
 };
 
 const offer memory_offer{
-    "memory", []() -> std::unique_ptr<engine> { return std::make_unique<memory_engine>(); }};
+    "memory", []() -> std::unique_ptr<engine> { return std::make_unique<memory_engine>(); },
+    [](std::string_view, const std::string&) -> std::unique_ptr<subject> {
+      return std::make_unique<memory_floor>();
+    }};
 
 }  // namespace
 }  // namespace crosslock::bench

@@ -1,0 +1,101 @@
+// Locking and unlocking as fast as possible, and counting it from outside.
+#include "benchmarks/worker.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+
+namespace crosslock::bench {
+namespace {
+
+using steady = std::chrono::steady_clock;
+constexpr auto relaxed = std::memory_order_relaxed;
+
+struct reading {
+  steady::time_point moment;
+  std::uint64_t requests = 0;
+  std::vector<std::uint64_t> counts;
+};
+
+reading read(std::span<const tally> everybody, const engine& engine) {
+  reading now{steady::now(), engine.requests(), {}};
+  for (const tally& one : everybody) now.counts.push_back(one.count.load(relaxed));
+  return now;
+}
+
+measured compare(const reading& before, const reading& after, bool alone) {
+  std::vector<double> each;
+  double sum = 0;
+  for (std::size_t i = 0; i < before.counts.size(); ++i) {
+    each.push_back(static_cast<double>(after.counts[i] - before.counts[i]));
+    sum += each.back();
+  }
+  measured result;
+  result.rate = sum / seconds{after.moment - before.moment}.count();
+  const auto [least, most] = std::ranges::minmax(each);
+  if (!alone) result.share_max_min = most / least;  // infinite when one got nothing
+  const auto requests = static_cast<double>(after.requests - before.requests);
+  if (sum > 0) result.requests_per_op = requests / sum;
+  return result;
+}
+
+}  // namespace
+
+void tally::fail(std::string_view why) noexcept {
+  if (failure.front() == '\0') why.copy(failure.data(), failure.size() - 1);
+}
+
+void worker::once() {
+  const std::int64_t fence = party_.lock();
+  if (guarded_.inside.exchange(true, relaxed)) tally_.fail("two were inside at once");
+  if (fence != 0) {
+    if (fence <= guarded_.fence.load(relaxed)) tally_.fail("a fence did not rise");
+    guarded_.fence.store(fence, relaxed);
+  }
+  const bool handover = alone_ || guarded_.owner.load(relaxed) != number_;
+  if (handover) {
+    guarded_.owner.store(number_, relaxed);
+    tally_.count.store(tally_.count.load(relaxed) + 1, relaxed);
+  }
+  guarded_.inside.store(false, relaxed);
+  party_.unlock();
+}
+
+void worker::work(const std::atomic<phase>& now) noexcept try {
+  // Reading the clock would be a good part of a short operation: alone, measure every 16th.
+  const std::uint64_t sample = alone_ ? 16 : 1;
+  for (std::uint64_t round = 0;; ++round) {
+    const phase seen = now.load(relaxed);
+    if (seen == phase::over) return;
+    if (round % sample != 0 || seen == phase::warming) {
+      once();
+      continue;
+    }
+    const auto before = steady::now();
+    once();
+    tally_.latency.add(steady::now() - before);
+  }
+} catch (const std::exception& failure) {
+  tally_.fail(failure.what());
+}
+
+measured watch(std::span<const tally> everybody, std::atomic<phase>& now, bool alone,
+               surroundings& around) {
+  std::this_thread::sleep_for(around.span / 8);
+  now = phase::measuring;
+  const reading before = read(everybody, around.engine);
+  std::this_thread::sleep_for(around.span);
+  const reading after = read(everybody, around.engine);
+  now = phase::over;
+  return compare(before, after, alone);
+}
+
+void collect(std::span<const tally> everybody, measured& result) {
+  for (const tally& one : everybody) {
+    if (one.failure.front() != '\0') throw std::runtime_error{one.failure.data()};
+    result.latency.add(one.latency);
+  }
+}
+
+}  // namespace crosslock::bench
