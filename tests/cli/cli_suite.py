@@ -105,21 +105,27 @@ def check_script(tally):
 
 def check_bench(tally):
     """Every workload once, briefly: that it works is asserted, how fast it is never."""
-    workloads = {"own_name_1", "own_name_16", "own_name_64", "handover_processes_4",
-                 "pass_threads_8", "waiters_8", "waiters_64", "waiters_256", "reentry",
-                 "renew_10000"}
-    code, said = run([ROOT / "bench", "memory", "--json", "--rounds", "1", "--seconds", "0.05"],
-                     1800, env=environment())
-    rows = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-    subjects = {(row["workload"], row["subject"]) for row in rows}
-    for workload in sorted(workloads):
-        tally.check(f"./bench runs {workload} and its floor",
-                    code == 0 and {(workload, "crosslock"), (workload, "floor")} <= subjects,
-                    said[-2000:])
-    reentry = [row for row in rows if (row["workload"], row["subject"]) == ("reentry", "crosslock")]
-    tally.check("re-entry makes no system call and no request",
-                [(row["system_calls"], row["requests_per_op"]) for row in reentry] == [(False, 0)],
-                str(reentry))
+    everywhere = {"own_name_1", "own_name_16", "own_name_64", "handover_processes_4",
+                  "pass_threads_8", "waiters_8", "waiters_64", "waiters_256", "reentry",
+                  "renew_10000"}
+    workloads = {("memory", name) for name in everywhere}
+    workloads |= {("sqlite", name) for name in everywhere | {"own_name_1_full", "own_name_64_full"}}
+    code, said = run([ROOT / "bench", "memory", "sqlite", "--json", "--rounds", "1",
+                      "--seconds", "0.05"], 1800, env=environment())
+    rows = {}
+    for line in said.splitlines():
+        if line.startswith("{"):
+            row = json.loads(line)
+            rows[row["engine"], row["workload"], row["subject"]] = row
+    for engine, workload in sorted(workloads):
+        tally.check(f"./bench {engine} runs {workload} and its floor",
+                    code == 0 and (engine, workload, "crosslock") in rows
+                    and (engine, workload, "floor") in rows, said[-2000:])
+    for engine in ("memory", "sqlite"):
+        reentry = rows.get((engine, "reentry", "crosslock"), {})
+        tally.check(f"re-entry makes no system call and no request: {engine}",
+                    (reentry.get("system_calls"), reentry.get("requests_per_op")) == (False, 0),
+                    str(reentry))
     tally.check("./bench refuses an unknown engine",
                 run([ROOT / "bench", "no-such-engine"], env=environment())[0] == 64)
 
