@@ -42,6 +42,7 @@ class rows_connection {
     constexpr int patience_ms = 60'000;
     sqlite3_busy_timeout(opened, patience_ms);
     execute("PRAGMA journal_mode=WAL");
+    execute("PRAGMA wal_autocheckpoint=4000");  // as the engine has it
     execute(table.full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
     const std::string columns = "(name TEXT PRIMARY KEY, owner BLOB, fence INTEGER, ends INTEGER)";
     execute("CREATE TABLE IF NOT EXISTS t" + columns + (table.rowid ? "" : " WITHOUT ROWID"));

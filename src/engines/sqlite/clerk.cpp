@@ -127,12 +127,9 @@ void clerk::renew(seam::renewal& item) {
   const std::int64_t proof = held.first.value();
   item.outcome = seam::renewal::result::lost;
   if (!item.want_fences && !item.detach) {
-    const auto waiting =
-        rows_.renew_exclusive(held.name->view(), held.owner, proof, item.lease, now_);
-    if (waiting) {
+    if (rows_.renew_alone(held.name->view(), held.owner, proof, item.lease, now_)) {
       item.outcome = seam::renewal::result::renewed;
       item.granted_lease = item.lease;
-      item.wanted = *waiting > 0;
       return;
     }
   }

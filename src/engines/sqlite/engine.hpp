@@ -45,6 +45,7 @@ class engine final : public seam::engine {
 
  private:
   seam::answer settle(const seam::claim& claim, const ask_outcome& outcome, time_point sent);
+  void renew_part(std::span<seam::renewal*> part, time_point give_up);
   void note_failure(const seam::claim& claim, const remembered& before, const error& why);
   void answer_asks(const std::vector<listener::posted_ask>& asks);
 

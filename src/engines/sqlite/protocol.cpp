@@ -32,9 +32,9 @@ constexpr const char* give_back_alone_sql =
     "UPDATE locks SET owner = NULL, since = ends - lease "
     "WHERE name = ?1 AND owner = ?2 AND crowd = 0 AND ?3 BETWEEN first AND last AND ends > ?4";
 
-constexpr const char* renew_exclusive_sql =
+constexpr const char* renew_alone_sql =
     "UPDATE locks SET lease = max(lease, ?4), ends = max(lease, ?4) + ?5, offer = 0 "
-    "WHERE name = ?1 AND owner = ?2 AND ?3 BETWEEN first AND last AND ends > ?5 RETURNING crowd";
+    "WHERE name = ?1 AND owner = ?2 AND ?3 BETWEEN first AND last AND ends > ?5 AND crowd = 0";
 
 constexpr const char* put_sql =
     "INSERT INTO locks (name, top, crowd, owner, client, first, last, lease, ends, since, offer) "
@@ -70,7 +70,7 @@ ledger::ledger(database& database)
       commit_{database, "COMMIT"},
       take_free_{database, take_free_sql},
       give_back_alone_{database, give_back_alone_sql},
-      renew_exclusive_{database, renew_exclusive_sql},
+      renew_alone_{database, renew_alone_sql},
       find_{database,
             "SELECT top, crowd, owner, client, first, last, lease, ends, since, offer FROM locks "
             "WHERE name = ?1"},
@@ -126,15 +126,15 @@ bool ledger::give_back_alone(std::string_view name, const owner_id& owner, std::
              .run() > 0;
 }
 
-std::optional<std::int64_t> ledger::renew_exclusive(std::string_view name, const owner_id& owner,
-                                                    std::int64_t fence, duration lease,
-                                                    time_point now) {
-  query renewing{renew_exclusive_};
-  renewing.bind(1, name).bind(2, owner).bind(3, fence).bind(4, lease.count()).bind(5, ns(now));
-  if (!renewing.step()) return std::nullopt;
-  const std::int64_t waiting = renewing.number(0);
-  renewing.run();
-  return waiting;
+bool ledger::renew_alone(std::string_view name, const owner_id& owner, std::int64_t fence,
+                         duration lease, time_point now) {
+  return query{renew_alone_}
+             .bind(1, name)
+             .bind(2, owner)
+             .bind(3, fence)
+             .bind(4, lease.count())
+             .bind(5, ns(now))
+             .run() > 0;
 }
 
 std::optional<lock_row> ledger::find(std::string_view name) {

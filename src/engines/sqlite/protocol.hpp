@@ -68,14 +68,13 @@ class ledger {
  public:
   explicit ledger(database& database);
 
-  // Both in a statement of their own, for the common case: nobody else is on the name. Empty or
+  // Each in a statement of its own, for the common case: nobody else is on the name. Empty or
   // false: it is not that simple, and nothing has happened.
   std::optional<std::int64_t> take_free(std::string_view name, const holder& fresh);
   bool give_back_alone(std::string_view name, const owner_id& owner, std::int64_t fence,
                        time_point now);
-  /// How many wait behind it. Empty: this owner does not hold the name for itself.
-  std::optional<std::int64_t> renew_exclusive(std::string_view name, const owner_id& owner,
-                                              std::int64_t fence, duration lease, time_point now);
+  bool renew_alone(std::string_view name, const owner_id& owner, std::int64_t fence, duration lease,
+                   time_point now);
 
   /// A name that has no row begins with the floor as its highest fence.
   std::optional<lock_row> find(std::string_view name);
@@ -131,7 +130,7 @@ class ledger {
   statement commit_;
   statement take_free_;
   statement give_back_alone_;
-  statement renew_exclusive_;
+  statement renew_alone_;
   statement find_;
   statement floor_;
   statement put_;
