@@ -3,13 +3,12 @@
 // and with it one wait for the disk, serves all who waited for it.
 #include "engines/sqlite/connection.hpp"
 
-#include "engine/fork_guard.hpp"
-
 #include "engines/sqlite/schema.hpp"
 
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -24,49 +23,13 @@ error too_late(const std::string& path) {
                     SQLITE_BUSY);
 }
 
-struct open_one {
-  place where;
-  const seam::clock* clock;
-  std::weak_ptr<connection> there;
-};
-
-constinit seam::fork_safe_mutex guarding_open_ones;
-// Never destroyed: clients of static objects may outlive every other static.
-constinit std::vector<open_one>* open_ones = nullptr;
-
-std::shared_ptr<connection> find_open_one(const place& place, const seam::clock& clock) {
-  if (open_ones == nullptr) open_ones = new std::vector<open_one>;
-  std::erase_if(*open_ones, [](const open_one& each) { return each.there.expired(); });
-  for (const open_one& each : *open_ones) {
-    if (each.where == place && each.clock == &clock) return each.there.lock();
-  }
-  return nullptr;
-}
-
 }  // namespace
 
-std::shared_ptr<connection> connection::to(const place& place, seam::clock& clock) {
-  refuse_after_fork();
-  {
-    const std::lock_guard guard{guarding_open_ones};
-    if (auto found = find_open_one(place, clock)) return found;
-  }
-  auto fresh = std::make_shared<connection>(place, clock);
-  const std::lock_guard guard{guarding_open_ones};
-  if (auto found = find_open_one(place, clock)) return found;  // somebody else was faster
-  open_ones->push_back({place, &clock, fresh});
-  return fresh;
+connection::opened::opened(const place& place, seam::clock& clock)
+    : base{place.path, place.keeps, clock} {
+  prepare(base);
+  rows.emplace(base);
 }
-
-struct connection::opened {
-  opened(const place& place, seam::clock& clock) : base{place.path, place.keeps, clock} {
-    prepare(base);
-    rows.emplace(base);
-  }
-
-  database base;
-  std::optional<ledger> rows;
-};
 
 connection::connection(place place, seam::clock& clock)
     : place_{std::move(place)}, clock_{clock}, here_{read_surroundings()} {
@@ -88,37 +51,6 @@ void connection::open() {
   map_wake_file();
   arrive(writer_->base, here_, clock_.now());
   wake_->words().commits.fetch_add(1);
-}
-
-void connection::enter(member& fresh) {
-  const time_point give_up = clock_.now() + std::chrono::seconds{5};
-  write(fresh, verb::connect, give_up,
-        [&](clerk& clerk) { fresh.number_.store(clerk.add_client(fresh.who_)); });
-  const std::lock_guard guard{mutex_};
-  members_.push_back(&fresh);
-}
-
-void connection::leave(member& leaving) noexcept {
-  {
-    const std::lock_guard guard{mutex_};
-    std::erase(members_, &leaving);
-  }
-  try {
-    const time_point give_up = clock_.now() + std::chrono::seconds{1};
-    write(leaving, verb::close, give_up, [](clerk& clerk) { clerk.remove_client(); });
-  } catch (const std::exception&) {
-    // The row stays until somebody finds that this process has gone.
-  }
-}
-
-/// In a database that took the place of the old one.
-void connection::enter_all_again() {
-  writer_->rows->begin_writing();
-  const std::lock_guard guard{mutex_};
-  for (member* const each : members_) {
-    each->number_.store(add_client(writer_->base, here_.self, each->who_, clock_.now()));
-  }
-  writer_->rows->commit();
 }
 
 void connection::map_wake_file() {
@@ -210,13 +142,14 @@ void connection::lead(job& mine) {
     reopen_if_replaced();
     writer_->base.give_up_at(mine.give_up_);
     if (carry_out(mine, batch, notices)) wake_->words().commits.fetch_add(1);
-    tell(notices);
+    tell_others(notices);
     reach(step::told, mine.what_);
   } catch (...) {
     mine.failure_ = std::current_exception();
     for (job* const each : batch) each->failure_ = mine.failure_;
   }
   finish(batch);
+  tell_members(notices);
 }
 
 /// True: something was committed.
@@ -282,6 +215,7 @@ void connection::run_batch(job& mine, std::vector<job*>& batch, std::vector<noti
 }
 
 void connection::take_pending(std::vector<job*>& batch) {
+  batch.reserve(batch_max);
   const std::lock_guard guard{mutex_};
   while (!pending_.empty() && batch.size() < batch_max) {
     batch.push_back(pending_.front());
@@ -292,34 +226,26 @@ void connection::take_pending(std::vector<job*>& batch) {
 
 /// Wakes those who were served, and makes the first of those who were not the next leader. A job
 /// may be gone as soon as it is seen to be done: only the address of its word is used after that.
-void connection::finish(const std::vector<job*>& batch) {
-  std::vector<seam::park_word*> words;
-  words.reserve(batch.size() + 1);
+/// It allocates nothing: after a failure for want of memory, too, the others must get their turn.
+void connection::finish(const std::vector<job*>& batch) noexcept {
+  std::array<seam::park_word*, batch_max + 1> words{};
+  std::size_t count = 0;
+  const auto settle = [&](job& one, job::state now) {
+    one.news_.fetch_add(1);
+    one.is_ = now;
+    words[count++] = &one.news_;
+  };
   {
     const std::lock_guard guard{mutex_};
-    for (job* const each : batch) {
-      each->news_.fetch_add(1);
-      each->is_ = job::state::done;
-      words.push_back(&each->news_);
-    }
+    for (job* const each : batch) settle(*each, job::state::done);
     if (pending_.empty()) {
       writing_ = false;
     } else {
-      job* const next = pending_.front();
+      settle(*pending_.front(), job::state::leads);
       pending_.pop_front();
-      next->news_.fetch_add(1);
-      next->is_ = job::state::leads;
-      words.push_back(&next->news_);
     }
   }
-  for (seam::park_word* const word : words) clock_.unpark(*word);
-}
-
-void connection::tell(const std::vector<notice>& notices) noexcept {
-  for (const notice& each : notices) {
-    hindrance* const test = hindered_by.load(std::memory_order_relaxed);
-    if (test == nullptr || !test->mute()) wake_->post(each.client, each.name_hash);
-  }
+  for (std::size_t i = 0; i < count; ++i) clock_.unpark(*words[i]);
 }
 
 void connection::sweep_if_due(time_point now) {

@@ -17,6 +17,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace crosslock::sqlite {
@@ -24,7 +26,11 @@ namespace crosslock::sqlite {
 /// One client of this process.
 class member {
  public:
-  explicit member(std::string who) : who_{std::move(who)} {}
+  /// Told the hash of a name on which another client of this process has done something.
+  using on_news = std::function<void(std::uint32_t name_hash)>;
+
+  explicit member(std::string who, on_news hear = {})
+      : who_{std::move(who)}, hear_{std::move(hear)} {}
   member(const member&) = delete;
   member& operator=(const member&) = delete;
 
@@ -35,7 +41,10 @@ class member {
  private:
   friend class connection;
   const std::string who_;
+  const on_news hear_;
   std::atomic<client_number> number_{nobody};
+  seam::park_word last_visit_over_{0};
+  std::uint32_t visits_ = 0;  // by the connection's mutex: how many are telling it something
 };
 
 /// What is done in a write transaction. Lives on the stack of the thread that wants it done, but
@@ -107,7 +116,7 @@ class connection {
 
   /// Puts a client on the list; it outlives its leave().
   void enter(member& fresh);
-  /// Fails silently: others find out when this process has gone.
+  /// It hears of nothing any more. Fails silently: others find out when this process has gone.
   void leave(member& leaving) noexcept;
   std::shared_ptr<wake_file> wake() const;
   /// Whether the files still are those at their paths. The next write opens them anew if not.
@@ -116,7 +125,13 @@ class connection {
   std::size_t waiting() const;
 
  private:
-  struct opened;
+  /// A handle with its statements.
+  struct opened {
+    opened(const place& place, seam::clock& clock);
+
+    database base;
+    std::optional<ledger> rows;
+  };
 
   void open();
   void map_wake_file();
@@ -129,8 +144,11 @@ class connection {
   bool try_alone(job& mine);
   void run_batch(job& mine, std::vector<job*>& batch, std::vector<notice>& notices, bool begun);
   void take_pending(std::vector<job*>& batch);
-  void finish(const std::vector<job*>& batch);
-  void tell(const std::vector<notice>& notices) noexcept;
+  void finish(const std::vector<job*>& batch) noexcept;
+  void tell_others(const std::vector<notice>& notices) noexcept;
+  void tell_members(const std::vector<notice>& notices) noexcept;
+  bool is_member(client_number client) const;
+  void visit(const notice& news) noexcept;
   void sweep_if_due(time_point now);
 
   const place place_;
@@ -141,7 +159,7 @@ class connection {
   mutable std::mutex mutex_;
   std::deque<job*> pending_;
   bool writing_ = false;
-  std::vector<member*> members_;
+  std::unordered_map<client_number, member*> members_;
   std::shared_ptr<wake_file> wake_;
 
   std::mutex reading_;

@@ -28,6 +28,9 @@ constexpr seam::traits offered{.name = "sqlite",
                                .lease_min = 10ms,
                                .lease_max = 24h};
 
+/// Which engine brings news on this thread just now.
+thread_local const seam::engine* visited = nullptr;
+
 /// So many renewals go into one transaction: others must get their turn.
 constexpr std::size_t renewals_at_once = 512;
 
@@ -123,7 +126,7 @@ engine::engine(const place& place, std::string who, seam::turn& turn, seam::cloc
     : turn_{turn},
       clock_{clock},
       connection_{connection::to(place, clock)},
-      self_{std::move(who)},
+      self_{std::move(who), [this](std::uint32_t name_hash) { hear(name_hash); }},
       listener_{*connection_,
                 self_,
                 interests_,
@@ -132,6 +135,18 @@ engine::engine(const place& place, std::string who, seam::turn& turn, seam::cloc
                 [this](const std::vector<listener::posted_ask>& asks) { answer_asks(asks); }} {
   connection_->enter(self_);
 }
+
+void engine::hear(std::uint32_t name_hash) {
+  struct visit {
+    explicit visit(const seam::engine* whom) : before{std::exchange(visited, whom)} {}
+    ~visit() { visited = before; }
+    const seam::engine* const before;
+  };
+  const visit this_one{this};
+  listener_.hear_about(name_hash);
+}
+
+bool engine::on_own_thread() const noexcept { return visited == this || listener_.is_current(); }
 
 engine::~engine() { close(); }
 

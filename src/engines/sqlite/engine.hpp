@@ -39,13 +39,14 @@ class engine final : public seam::engine {
   seam::swap_answer swap_cell(const seam::cell_swap& wanted, time_point give_up) override;
   std::optional<seam::cell> open_cell(const lock_name& name, fence token,
                                       time_point give_up) override;
-  bool on_own_thread() const noexcept override { return listener_.is_current(); }
+  bool on_own_thread() const noexcept override;
   void close() noexcept override;
   void abandon() noexcept override;
 
  private:
   seam::answer settle(const seam::claim& claim, const ask_outcome& outcome, time_point sent);
   void renew_part(std::span<seam::renewal*> part, time_point give_up);
+  void hear(std::uint32_t name_hash);
   void note_failure(const seam::claim& claim, const remembered& before, const error& why);
   void answer_asks(const std::vector<listener::posted_ask>& asks);
 

@@ -1,20 +1,18 @@
-// A table by name hash, because that is all a wake-up tells.
+// An ordered table, so that those of one name stand together.
 #include "engines/sqlite/interests.hpp"
 
 #include "engines/sqlite/wake_file.hpp"
 
 namespace crosslock::sqlite {
 
-interests::table::iterator interests::find(std::uint32_t hash, const owner_id& owner) {
-  auto [it, end] = entries_.equal_range(hash);
-  while (it != end && it->second.owner != owner) ++it;
-  return it == end ? entries_.end() : it;
+interests::table::iterator interests::find(const lock_name& name, const owner_id& owner) {
+  return entries_.find({wake_file::hash_of(name.view()), owner});
 }
 
 interest& interests::find_or_add(const seam::name_ref& name, const owner_id& owner) {
-  const std::uint32_t hash = wake_file::hash_of(name->view());
-  if (const auto it = find(hash, owner); it != entries_.end()) return it->second;
-  return entries_.emplace(hash, interest{.name = name, .owner = owner})->second;
+  const auto [it, fresh] = entries_.try_emplace({wake_file::hash_of(name->view()), owner});
+  if (fresh) it->second = {.name = name, .owner = owner};
+  return it->second;
 }
 
 void interests::become(interest& mine, interest::kind next, bool near) {
@@ -49,7 +47,7 @@ void interests::holding(const seam::name_ref& name, const owner_id& owner) {
 
 bool interests::brought(const lock_name& name, const owner_id& owner) {
   const std::lock_guard guard{mutex_};
-  const auto it = find(wake_file::hash_of(name.view()), owner);
+  const auto it = find(name, owner);
   if (it == entries_.end() || it->second.is == interest::kind::holding) return false;
   become(it->second, interest::kind::holding);
   return true;
@@ -57,13 +55,13 @@ bool interests::brought(const lock_name& name, const owner_id& owner) {
 
 void interests::in_doubt(const lock_name& name, const owner_id& owner) {
   const std::lock_guard guard{mutex_};
-  const auto it = find(wake_file::hash_of(name.view()), owner);
+  const auto it = find(name, owner);
   if (it != entries_.end()) it->second.asked_before = true;
 }
 
 remembered interests::forget(const lock_name& name, const owner_id& owner) {
   const std::lock_guard guard{mutex_};
-  const auto it = find(wake_file::hash_of(name.view()), owner);
+  const auto it = find(name, owner);
   if (it == entries_.end()) return {true, 0};
   const remembered last{true, it->second.ticket};
   become(it->second, interest::kind::asking);
@@ -80,8 +78,10 @@ void interests::clear() {
 std::vector<interest> interests::about(std::uint32_t name_hash) const {
   std::vector<interest> found;
   const std::lock_guard guard{mutex_};
-  const auto [begin, end] = entries_.equal_range(name_hash);
-  for (auto it = begin; it != end; ++it) found.push_back(it->second);
+  for (auto it = entries_.lower_bound({name_hash, {}});
+       it != entries_.end() && it->first.first == name_hash; ++it) {
+    found.push_back(it->second);
+  }
   return found;
 }
 

@@ -4,8 +4,9 @@
 #include "engines/sqlite/clerk.hpp"
 
 #include <cstdint>
+#include <map>
 #include <mutex>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace crosslock::sqlite {
@@ -44,15 +45,17 @@ class interests {
   bool any() const;
 
  private:
-  using table = std::unordered_multimap<std::uint32_t, interest>;
+  using key = std::pair<std::uint32_t, owner_id>;  // the hash of the name, because that is all a
+                                                   // wake-up tells
+  using table = std::map<key, interest>;
 
   // The mutex is held.
-  table::iterator find(std::uint32_t hash, const owner_id& owner);
+  table::iterator find(const lock_name& name, const owner_id& owner);
   interest& find_or_add(const seam::name_ref& name, const owner_id& owner);
   void become(interest& mine, interest::kind next, bool near = false);
 
   mutable std::mutex mutex_;
-  table entries_;  // by the hash of the name
+  table entries_;
   std::size_t near_ = 0;
 };
 

@@ -19,6 +19,13 @@ constexpr int ticks_until_idle = 20;
 
 }  // namespace
 
+/// What the rows of one name say.
+struct listener::sight {
+  seam::name_ref name;
+  std::vector<holder> holders;
+  std::int64_t waiting = 0;
+};
+
 struct listener::event {
   enum class kind { granted, wanted, lost, look_again } is;
   interest whom;
@@ -120,42 +127,54 @@ void listener::hear_news() {
   const std::uint32_t end = box_->posted.load();
   bool missed = end - heard_ > mailbox::kept;
   std::vector<interest> concerned;
-  for (; !missed && heard_ != end; ++heard_) {
-    const auto hash = wake_file::posted(*box_, heard_);
+  for (std::uint32_t number = heard_; !missed && number != end; ++number) {
+    const auto hash = wake_file::posted(*box_, number);
     missed = !hash;
     if (hash) std::ranges::move(interests_.about(*hash), std::back_inserter(concerned));
   }
-  heard_ = end;
   // What the missed ones told of was committed before they were posted: a look finds all of it.
   hear(missed ? interests_.all() : concerned);
+  heard_ = end;
 }
+
+void listener::hear_about(std::uint32_t name_hash) { hear(interests_.about(name_hash)); }
 
 void listener::hear(const std::vector<interest>& about) {
   if (about.empty()) return;
   std::vector<event> events;
   connection_.read(clock_.now() + 1s, [&](ledger& rows, const process_id&) {
-    for (const interest& one : about) judge(rows, one, events);
+    sight seen;
+    for (const interest& one : about) {
+      if (!seen.name || *seen.name != *one.name) seen = look_at_rows(rows, one.name);
+      judge(seen, one, events);
+    }
   });
   for (const event& one : events) report(one);
 }
 
+listener::sight listener::look_at_rows(ledger& rows, const seam::name_ref& name) {
+  sight seen{name, {}, 0};
+  if (const auto row = rows.find(name->view())) {
+    seen.holders = rows.holders(name->view(), *row);
+    const auto together = row->exclusive ? 0 : static_cast<std::int64_t>(seen.holders.size());
+    seen.waiting = row->crowd - together;
+  }
+  return seen;
+}
+
 /// What the rows say about one claim of ours.
-void listener::judge(ledger& rows, const interest& one, std::vector<event>& events) {
-  const auto row = rows.find(one.name->view());
-  const auto holders = row ? rows.holders(one.name->view(), *row) : std::vector<holder>{};
-  const auto together = row && !row->exclusive ? static_cast<std::int64_t>(holders.size()) : 0;
-  const auto waiting = row ? row->crowd - together : 0;
-  const auto mine = std::find_if(holders.begin(), holders.end(),
-                                 [&](const holder& each) { return each.owner == one.owner; });
+void listener::judge(const sight& seen, const interest& one, std::vector<event>& events) {
+  const auto mine = std::ranges::find(seen.holders, one.owner, &holder::owner);
+  const bool held = mine != seen.holders.end();
   if (one.is == interest::kind::holding) {
-    if (mine == holders.end()) {
+    if (!held) {
       events.push_back({event::kind::lost, one});
-    } else if (waiting > 0) {
+    } else if (seen.waiting > 0) {
       events.push_back({event::kind::wanted, one});
     }
     return;
   }
-  if (mine == holders.end()) return;
+  if (!held) return;
   // The same clock here as there: it is known to the nanosecond what this lease counts from.
   events.push_back({event::kind::granted, one,
                     seam::grant{.name = one.name,
@@ -165,7 +184,7 @@ void listener::judge(ledger& rows, const interest& one, std::vector<event>& even
                                 .lease = mine->lease,
                                 .sent = mine->ends - mine->lease,
                                 .offer = mine->offer,
-                                .wanted = waiting > 0}});
+                                .wanted = seen.waiting > 0}});
 }
 
 void listener::report(const event& one) {
@@ -209,10 +228,8 @@ void listener::watch_lives(const std::vector<interest>& waiting) {
   std::vector<event> events;
   connection_.read(clock_.now() + 1s, [&](ledger& rows, const process_id& self) {
     for (const interest& one : waiting) {
-      const auto row = rows.find(one.name->view());
-      if (!row) continue;
-      const auto holders = rows.holders(one.name->view(), *row);
-      const bool dead = std::any_of(holders.begin(), holders.end(), [&](const holder& each) {
+      const sight seen = look_at_rows(rows, one.name);
+      const bool dead = std::ranges::any_of(seen.holders, [&](const holder& each) {
         return surely_dead(rows.client(each.client).process, self);
       });
       if (dead) events.push_back({event::kind::look_again, one});

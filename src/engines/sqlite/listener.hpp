@@ -33,11 +33,14 @@ class listener {
   /// There is something to listen for. Starts the thread when it does not run yet.
   void attend();
   void post(posted_ask ask);
+  /// News from a client of this process, on its own thread.
+  void hear_about(std::uint32_t name_hash);
   void stop() noexcept;
   bool is_current() const noexcept;
 
  private:
   struct event;
+  struct sight;
 
   void ring() noexcept;
   void work();
@@ -45,7 +48,8 @@ class listener {
   void answer_asks();
   void hear_news();
   void hear(const std::vector<interest>& about);
-  void judge(ledger& rows, const interest& one, std::vector<event>& events);
+  static sight look_at_rows(ledger& rows, const seam::name_ref& name);
+  static void judge(const sight& seen, const interest& one, std::vector<event>& events);
   void report(const event& one);
   void tick();
   void watch_lives(const std::vector<interest>& waiting);
