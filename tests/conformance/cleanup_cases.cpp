@@ -107,12 +107,12 @@ TEST_P(cleanup, a_client_destroyed_while_holds_live_changes_nothing_for_them) {
     std::optional<hold> held;
     std::unique_ptr<mutex> lock;
     {
-      const client locks = short_lived();
+      const client locks = steady();
       lock = std::make_unique<mutex>(locks, "name");
       held = lock->acquire();
     }
     lock.reset();
-    stage().sleep(2 * lease());
+    stage().sleep(2 * steady_lease());
     EXPECT_TRUE(held->valid());  // renewed all the while
     EXPECT_EQ(eyes.look("name").holders.size(), 1U);
     EXPECT_EQ(held->release(), release_result::released);

@@ -70,6 +70,12 @@ client conformance_case::short_lived(std::shared_ptr<listener> listening) {
   return heard_by(std::move(listening), std::move(how));
 }
 
+client conformance_case::steady(std::shared_ptr<listener> listening) {
+  options how;
+  how.lease = steady_lease();
+  return heard_by(std::move(listening), std::move(how));
+}
+
 client conformance_case::heard_by(std::shared_ptr<listener> listening, options how) {
   how.observer = std::move(listening);
   return stage().connect(std::move(how));

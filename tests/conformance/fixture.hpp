@@ -33,7 +33,7 @@ enum class ability {
   processes,      ///< start_process()
   server_faults,  ///< restarts, lost wake-ups, lost and late messages
   long_times,     ///< minutes pass at once
-  timely,         ///< no thread is ever kept from running for as long as a short lease
+  timely,         ///< no thread is ever kept from running for as long as the steady lease
   fork,           ///< the case's own process may fork()
 };
 inline constexpr std::initializer_list<ability> all_abilities{
@@ -82,6 +82,7 @@ class conformance_case : public testing::TestWithParam<const fixture*> {
 
   conformance::stage& stage() { return *stage_; }
   duration lease() { return stage().bounds().lease; }
+  duration steady_lease() { return stage().bounds().steady_lease; }
 
   /// Waits until the question is answered with yes; false when it is not in time.
   template <class Question>
@@ -99,6 +100,8 @@ class conformance_case : public testing::TestWithParam<const fixture*> {
   }
   /// A client with the stage's short lease; `listening`, if given, hears what it does.
   client short_lived(std::shared_ptr<listener> listening = nullptr);
+  /// The same with the steady lease: its holds last until they are released.
+  client steady(std::shared_ptr<listener> listening = nullptr);
   client heard_by(std::shared_ptr<listener> listening, options options = {});
 
   /// Judges what was recorded so far.

@@ -87,14 +87,14 @@ TEST_P(lease, renewing_ends_when_the_lock_is_found_gone) {
 TEST_P(lease, a_renewed_hold_outlives_several_leases) {
   play({ability::timely}, [this] {
     const auto heard = std::make_shared<listener>();
-    const client locks = short_lived(heard);
+    const client locks = steady(heard);
     const client others = stage().connect();
     mutex lock{locks, "name"};
     mutex other{others, "name"};
     const auto held = acquire(of(stage()), lock, 1s);
     ASSERT_TRUE(held);
     for (int i = 0; i < 4; ++i) {
-      EXPECT_TRUE(held->work(conformance_case::lease()));
+      EXPECT_TRUE(held->work(steady_lease()));
       EXPECT_FALSE(other.try_lock());
       held->held().check();
     }
@@ -175,8 +175,8 @@ TEST_P(lease, a_lease_out_of_range_is_refused_before_anything_is_sent) {
 
 TEST_P(lease, the_deadline_counts_from_before_the_request_was_sent) {
   play({ability::server_faults}, [this] {
-    const client locks = short_lived();
-    const duration whole = conformance_case::lease();
+    const client locks = steady();
+    const duration whole = steady_lease();
     mutex lock{locks, "name"};
     stage().delay_next_request(observer::verb::ask, whole / 2);
     const time_point asked = stage().now();
@@ -195,9 +195,12 @@ TEST_P(lease, the_deadline_counts_from_before_the_request_was_sent) {
 
 TEST_P(lease, an_answer_later_than_the_lease_is_no_grant) {  // F27
   play({ability::server_faults}, [this] {
-    const client locks = short_lived();
+    options how;
+    how.lease = steady_lease();
+    how.timeout = 20s;
+    const client locks = stage().connect(how);
     const client eyes = stage().connect();
-    const duration whole = conformance_case::lease();
+    const duration whole = steady_lease();
     mutex lock{locks, "name"};
     for (const int percent : {90, 98, 99, 100, 101, 110, 120}) {
       stage().delay_next_request(observer::verb::ask, percent * whole / 100);
@@ -213,12 +216,12 @@ TEST_P(lease, an_answer_later_than_the_lease_is_no_grant) {  // F27
 TEST_P(lease, an_outage_shorter_than_the_lease_is_survived) {
   play({ability::server_faults}, [this] {
     const auto heard = std::make_shared<listener>();
-    const client locks = short_lived(heard);
+    const client locks = steady(heard);
     mutex lock{locks, "name"};
     auto held = lock.acquire();
     for (int i = 0; i < 5; ++i) {
       stage().restart_server();
-      stage().sleep(conformance_case::lease() / 2);
+      stage().sleep(steady_lease() / 2);
       EXPECT_TRUE(held.valid());
     }
     EXPECT_TRUE(heard->losses().empty());
@@ -229,12 +232,12 @@ TEST_P(lease, an_outage_shorter_than_the_lease_is_survived) {
 TEST_P(lease, a_renewal_whose_answer_was_lost_is_made_again) {
   play({ability::server_faults}, [this] {
     const auto heard = std::make_shared<listener>();
-    const client locks = short_lived(heard);
+    const client locks = steady(heard);
     mutex lock{locks, "name"};
     auto held = lock.acquire();
     for (int i = 0; i < 4; ++i) {
       stage().lose_next_answer(observer::verb::renew);
-      stage().sleep(conformance_case::lease());
+      stage().sleep(steady_lease());
       EXPECT_TRUE(held.valid());
     }
     EXPECT_TRUE(heard->losses().empty());

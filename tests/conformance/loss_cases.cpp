@@ -113,7 +113,7 @@ TEST_P(loss, it_is_told_once_to_everybody_who_listens) {
 
 TEST_P(loss, a_slow_callback_delays_neither_the_next_loss_nor_a_renewal) {
   play({ability::timely}, [this] {
-    const client locks = short_lived();
+    const client locks = steady();
     mutex one{locks, "one"};
     mutex two{locks, "two"};
     mutex three{locks, "three"};
@@ -133,7 +133,7 @@ TEST_P(loss, a_slow_callback_delays_neither_the_next_loss_nor_a_renewal) {
     EXPECT_TRUE(eventually([&] { return told == 1; }));
     EXPECT_TRUE(locks.break_lock("two", second.owner()));
     EXPECT_TRUE(eventually([&] { return told == 2; }));
-    stage().sleep(2 * lease());
+    stage().sleep(2 * steady_lease());
     EXPECT_TRUE(renewed.valid());
     over = true;
     EXPECT_TRUE(eventually([&] { return ended.load(); }));

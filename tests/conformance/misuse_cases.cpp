@@ -69,7 +69,7 @@ TEST_P(misuse, a_release_that_fails_in_a_destructor_is_silent_and_goes_on_later)
 
 TEST_P(misuse, a_thread_that_ends_without_unlocking_still_holds) {  // F26
   play({ability::timely}, [this] {
-    const client locks = short_lived();
+    const client locks = steady();
     const client others = stage().connect();
     mutex lock{locks, "name"};
     mutex other{others, "name"};
@@ -77,7 +77,7 @@ TEST_P(misuse, a_thread_that_ends_without_unlocking_still_holds) {  // F26
       crew threads{stage().clock()};
       threads.start([&] { lock.lock(); });
     }
-    stage().sleep(2 * lease());
+    stage().sleep(2 * steady_lease());
     EXPECT_FALSE(other.try_lock());
     EXPECT_FALSE(lock.try_lock());  // of another thread: busy, no deadlock
     EXPECT_FALSE(lock.lost().stop_requested());
@@ -105,8 +105,8 @@ TEST_P(misuse, a_leaked_hold_ends_at_max_hold_and_is_not_renewed_any_more) {  //
   play({ability::timely}, [this] {
     const auto heard = std::make_shared<listener>();
     options how;
-    how.lease = lease();
-    how.max_hold = 3 * lease() / 2;
+    how.lease = steady_lease();
+    how.max_hold = 3 * steady_lease() / 2;
     const client locks = heard_by(heard, how);
     const client others = stage().connect();
     mutex lock{locks, "name"};
@@ -117,7 +117,7 @@ TEST_P(misuse, a_leaked_hold_ends_at_max_hold_and_is_not_renewed_any_more) {  //
     EXPECT_TRUE(eventually([&] { return heard->losses().size() == 1; }));
     EXPECT_EQ(heard->losses(), (std::vector{loss_reason::max_hold}));
     const std::size_t renewals = heard->renewals().size();
-    stage().sleep(2 * lease());
+    stage().sleep(2 * steady_lease());
     EXPECT_LE(heard->renewals().size(), renewals + 1);  // one may have been on its way
     EXPECT_TRUE(successor->valid());
     leaked.reset();  // so that the leak sanitizer is content; changes nothing

@@ -24,8 +24,8 @@ TEST_P(receipts, it_is_adopted_with_its_fence_and_renewed_from_then_on) {
   play({ability::timely}, [this] {
     const auto parting = std::make_shared<listener>();
     const auto heard = std::make_shared<listener>();
-    const client locks = short_lived(parting);
-    const client others = short_lived(heard);
+    const client locks = steady(parting);
+    const client others = steady(heard);
     if (refused_by_this_engine(locks)) return;
     mutex lock{locks, "name"};
     auto held = lock.acquire();
@@ -39,7 +39,7 @@ TEST_P(receipts, it_is_adopted_with_its_fence_and_renewed_from_then_on) {
     EXPECT_FALSE(lock.try_acquire());  // it is still taken
     auto adopted = others.adopt(receipt::parse(text));
     EXPECT_EQ(adopted.fence(), token);
-    stage().sleep(3 * lease());
+    stage().sleep(3 * steady_lease());
     EXPECT_TRUE(adopted.valid());
     EXPECT_GE(heard->renewals().size(), 3U);
     EXPECT_EQ(adopted.release(), release_result::released);
@@ -89,6 +89,35 @@ TEST_P(receipts, it_outlives_its_process) {
     EXPECT_EQ(after->say("release name"), "released");
     EXPECT_TRUE(lock.try_lock());
     lock.unlock();
+  });
+}
+
+TEST_P(receipts, that_of_a_process_that_has_exited_is_good_until_its_lease_ends) {
+  play({ability::processes}, [this] {
+    const client locks = stage().connect();
+    if (refused_by_this_engine(locks)) return;
+    mutex lock{locks, "name"};
+    for (const bool taken_up : {true, false}) {
+      auto before = stage().start_process("before", steady_lease());
+      const time_point asked = stage().now();
+      EXPECT_TRUE(before->say("acquire name 1000").starts_with("held"));
+      const receipt paper = receipt::parse(before->say("detach name"));
+      const time_point detached = stage().now();
+      before.reset();  // it leaves in order, with everything it has
+      EXPECT_EQ(locks.look("name").holders.at(0).owner, paper.owner);
+      EXPECT_FALSE(lock.try_lock());
+      if (taken_up) {
+        auto adopted = locks.adopt(paper);
+        EXPECT_EQ(adopted.fence(), paper.fence);
+        EXPECT_EQ(adopted.release(), release_result::released);
+        continue;
+      }
+      const auto successor = lock.try_acquire_for(2 * steady_lease() + 20s);
+      ASSERT_TRUE(successor);
+      EXPECT_GE(stage().now(), asked + steady_lease());
+      EXPECT_LE(stage().now(), detached + steady_lease() + stage().bounds().after_lease);
+      EXPECT_EQ(code_of([&] { (void)locks.adopt(paper); }), errc::lost);
+    }
   });
 }
 

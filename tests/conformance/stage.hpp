@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +24,14 @@ namespace crosslock::conformance {
 
 /// How long things take on this engine, faults included. Each case asserts one of these.
 struct bounds {
-  duration lease;        ///< a short lease that this engine can keep
-  duration wake_up;      ///< from a release until the waiter is in
-  duration look;         ///< the same when every wake-up is lost
-  duration after_lease;  ///< from the end of a dead holder's lease until the next is in
+  duration lease;         ///< a short lease, for holds that shall end
+  duration steady_lease;  ///< one that renewals keep, however busy the machine is
+  duration wake_up;       ///< from a release until the waiter is in
+  duration look;          ///< the same when every wake-up is lost
+  duration after_lease;   ///< from the end of a dead holder's lease until the next is in
+  /// From a holder's death until the next is in; empty where nobody sees it before its lease ends.
+  std::optional<duration> dead_holder;
+  duration long_while;  ///< many leases, as long as this place can afford
 };
 
 /// What the lock protects: numbers by name, each of which refuses an older fence. Shared by all
