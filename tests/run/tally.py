@@ -5,6 +5,7 @@ import os
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,30 +61,45 @@ def run(command, seconds=600, **options):
         return -1, str(missing)
 
 
-def gtest(tally, program, arguments=(), seconds=1800):
-    """Runs a GoogleTest program, its output shown, and counts its cases. The counts come from its
-    JSON report, so a crash half way cannot be mistaken for a shorter run."""
+def gtest(tally, program, arguments=(), seconds=1800, side_by_side=1):
+    """Runs a GoogleTest program, its output shown, and counts its cases; in several processes that
+    share the cases when those mostly wait. An empty share is no fault, an empty run is one."""
+    before = tally.passed + tally.failed
+    with ThreadPoolExecutor(side_by_side) as pool:
+        shares = [pool.submit(gtest_share, program, arguments, seconds, share, side_by_side)
+                  for share in range(side_by_side)]
+    for share in shares:
+        count_share(tally, program, *share.result())
+    if tally.passed + tally.failed == before:
+        tally.check(f"{program.name} ran no case", False, " ".join(map(str, arguments)))
+
+
+def gtest_share(program, arguments, seconds, share, of):
+    """Returns the exit code and the JSON report, or None: the counts come from there, so a crash
+    half way cannot be mistaken for a shorter run."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [program, "--gtest_brief=1", f"--gtest_output=json:{report}", *arguments]
+        shared = {**os.environ, "GTEST_TOTAL_SHARDS": str(of), "GTEST_SHARD_INDEX": str(share)}
         try:
             code = subprocess.run([str(word) for word in command], cwd=ROOT, timeout=seconds,
-                                  stdin=subprocess.DEVNULL).returncode
+                                  stdin=subprocess.DEVNULL, env=shared).returncode
             why = f"exit code {code}"
         except subprocess.TimeoutExpired:
             code, why = -1, f"still running after {seconds} s: killed"
-        if not report.exists():
-            tally.check(f"{program.name} wrote no report", False, why)
-            return
-        counted = json.loads(report.read_text())
+        return code, why, json.loads(report.read_text()) if report.exists() else None
+
+
+def count_share(tally, program, code, why, counted):
+    if counted is None:
+        tally.check(f"{program.name} wrote no report", False, why)
+        return
     failed = counted["failures"] + counted.get("errors", 0)
     ran = counted["tests"] - counted.get("disabled", 0) - skipped(counted)
     tally.passed += ran - failed
     tally.failed += failed
     tally.skipped += skipped(counted)
-    if ran == 0:
-        tally.check(f"{program.name} ran no case", False, " ".join(map(str, arguments)))
-    elif code != 0 and failed == 0:
+    if code != 0 and failed == 0:
         tally.check(f"{program.name} ended badly after its cases", False, why)
 
 
