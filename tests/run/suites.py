@@ -18,6 +18,11 @@ import tidy_suite  # noqa: E402
 SEEDS = 10_000
 # Cases of engines with real processes wait for leases most of the time.
 SIDE_BY_SIDE = 6
+# These measure how soon something is seen, and disturb each other more.
+FAULTS_SIDE_BY_SIDE = 3
+# Engines with cases in the fault suite, and the rows of the matrix that every run plays.
+FAULTY = ["sqlite"]
+EVERYDAY_ROWS = [f"F{row}_*" for row in (1, 2, 5, 14, 31, 34)]
 
 
 def engines():
@@ -70,6 +75,17 @@ def conformance(tally, preset, chosen):
           [f"--gtest_filter={patterns}"] if chosen else [], side_by_side=SIDE_BY_SIDE)
 
 
+def faults(tally, preset, chosen, rows=EVERYDAY_ROWS):
+    named = [name for name in chosen or FAULTY if name in FAULTY]
+    if not named:
+        print(f"no row of the fault matrix is about {', '.join(chosen)}")
+        return
+    folder = build(preset, "crosslock-faults")
+    patterns = ":".join(f"{name}*.{row}" for name in named for row in rows)
+    gtest(tally, folder / "tests" / "crosslock-faults", [f"--gtest_filter={patterns}"],
+          side_by_side=FAULTS_SIDE_BY_SIDE)
+
+
 def cli(tally, _preset, _engines):
     cli_suite.check(tally)
 
@@ -106,10 +122,10 @@ def soak(tally, preset):
 # In the order of a run: what fails soonest comes first.
 ALL = {
     "tidy": tidy, "unit": unit, "cli": cli, "package": package, "simulation": simulation,
-    "conformance": conformance, "faults": None, "interop": None, "behaviour": None,
+    "conformance": conformance, "faults": faults, "interop": None, "behaviour": None,
 }
 DEFAULT = [name for name, work in ALL.items() if work]
-PROGRAMS = ["unit", "simulation", "conformance"]
+PROGRAMS = ["unit", "simulation", "conformance", "faults"]
 
 
 def has_cases(suite):
@@ -125,12 +141,15 @@ def step(suite, preset, chosen):
 
 def full(chosen):
     """Everything, then the sanitizers with fewer seeds, and what takes too long for every day."""
-    steps = [step(name, "dev", chosen) for name in DEFAULT]
+    steps = [step(name, "dev", chosen) for name in DEFAULT if name != "faults"]
+    steps.append(("faults, every row",
+                  lambda tally: faults(tally, "dev", chosen, rows=["*"])))
     for preset in ("asan", "tsan"):
         steps.append(step("unit", preset, chosen))
         steps.append((f"simulation ({preset})",
                       lambda tally, preset=preset: simulation(tally, preset, chosen, SEEDS // 10)))
         steps.append(step("conformance", preset, chosen))
+        steps.append(step("faults", preset, chosen))
     steps.append(("simulation, many seeds",
                   lambda tally: simulation(tally, "dev", chosen, 10 * SEEDS)))
     steps.append(("fuzz", fuzz))
