@@ -14,8 +14,8 @@ extern std::atomic<std::uint32_t> forks;
 /// differs, the client belongs to the parent and must not be touched.
 inline std::uint32_t fork_generation() noexcept { return forks.load(std::memory_order_relaxed); }
 
-/// For tables of a whole process, which are locked for a moment only. A child that inherits it locked
-/// by a thread which it does not have may take it.
+/// For tables of a whole process, which are locked for a moment only. A child that inherits it
+/// locked, by a thread which it does not have, may take it.
 class fork_safe_mutex {
  public:
   void lock() noexcept {

@@ -1,8 +1,8 @@
 """The C++ in README.md and docs/ is compiled and run, so that it cannot rot.
 
 Every ```cpp block is a program: its #include lines, then the rest, put into main() unless it has
-one. A URL of a server is replaced by `memory:`; what is embedded runs as it is written. A block that is only an excerpt is marked by an
-HTML comment `<!-- excerpt -->` on the line before it."""
+one. A URL of a server is replaced by `memory:`; what is embedded runs as it is written. A block
+that is only an excerpt is marked by an HTML comment `<!-- excerpt -->` on the line before it."""
 
 import re
 

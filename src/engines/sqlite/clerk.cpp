@@ -1,6 +1,6 @@
 // The verbs. Each drops what has ended on the name, does its own work and serves the line: a holder
-// that died needs no timer, the next who comes finds it gone. Each can be repeated at any later time
-// without harm, because it compares the owner id first.
+// that died needs no timer, the next who comes finds it gone. Each can be repeated at any later
+// time without harm, because it compares the owner id first.
 #include "engines/sqlite/clerk.hpp"
 
 #include "engines/sqlite/schema.hpp"

@@ -14,8 +14,8 @@ namespace crosslock::sqlite {
 /// Waiters of one name; one more is `queue_full`.
 inline constexpr std::int64_t line_max = 8192;
 
-/// Those so near to their turn watch whether the holder lives. Few are enough, and a long line costs
-/// no more than a short one.
+/// Those so near to their turn watch whether the holder lives. Few are enough, and a long line
+/// costs no more than a short one.
 inline constexpr std::int64_t near_places = 4;
 
 /// What a client remembers of a claim between two asks.

@@ -1,5 +1,5 @@
-// One process's way to a database: a writer, a reader, the mapped file. All its clients share it, so
-// that what they want together is committed together.
+// One process's way to a database: a writer, a reader, the mapped file. All its clients share it,
+// so that what they want together is committed together.
 #pragma once
 
 #include "engine/clock.hpp"

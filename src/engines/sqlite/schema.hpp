@@ -26,8 +26,9 @@ std::int64_t add_client(database& database, const process_id& self, std::string_
                         time_point now);
 void remove_client(database& database, std::int64_t client);
 
-/// In the caller's transaction. Removes what is over and was cleaned up by nobody, because nobody came to that name again, and
-/// the rows of names that have not been used for a minute: their fences go on from the floor.
+/// Removes what is over and was cleaned up by nobody, because nobody came to that name again, and
+/// the rows of names that have not been used for a minute: their fences go on from the floor. In
+/// the caller's transaction.
 void sweep(database& database, time_point now);
 
 }  // namespace crosslock::sqlite
