@@ -10,6 +10,7 @@ from pathlib import Path
 
 import run_cases
 import run_lock_cases
+import shell_cases
 from tally import ROOT, environment, run
 
 SCRIPT = ROOT / "crosslock"
@@ -24,6 +25,7 @@ def check(tally):
     check_answers(tally)
     check_engines(tally)
     run_cases.check(tally)
+    shell_cases.check(tally)
     run_lock_cases.check(tally)
     check_script(tally)
     check_bench(tally)

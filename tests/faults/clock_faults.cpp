@@ -103,6 +103,20 @@ TEST_F(sqlite_faults, two_pid_namespaces_never_take_each_other_for_dead) {
   judge();
 }
 
+TEST_F(sqlite_faults, a_proc_of_another_pid_namespace_makes_nobody_dead) {
+  if (!may_unshare()) GTEST_SKIP() << "only root may make a PID namespace";
+  // One namespace for both, and a /proc in which their numbers are those of strangers.
+  const auto both = start("both", lease, {.through = {"unshare", "--pid", "--fork"}});
+  EXPECT_TRUE(both->say("acquire name 20000").starts_with("held"));
+  both->send("work name 3000");
+  const auto inside = start(
+      "inside", lease, {.through = {"nsenter", "--pid", "--target", std::to_string(both->pid())}});
+  EXPECT_EQ(inside->say("acquire name 2000"), "busy");
+  EXPECT_EQ(both->answer(), "held");
+  EXPECT_EQ(both->say("release name"), "released");
+  judge();
+}
+
 TEST_F(sqlite_faults, a_death_in_another_pid_namespace_costs_the_lease) {
   if (!may_unshare()) GTEST_SKIP() << "only root may make a PID namespace";
   const auto inside =

@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 namespace crosslock::sqlite {
 namespace {
@@ -75,6 +78,21 @@ TEST(prepare, a_newer_schema_is_refused_by_its_number) {
   }
 }
 
+TEST(prepare, those_who_come_first_together_do_not_take_each_other_for_strangers) {
+  for (int round = 0; round < 40; ++round) {
+    const scratch dir;
+    std::atomic<int> refused{0};
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 6; ++t) {
+      threads.emplace_back([&] {
+        if (code_of_connecting(dir.file("locks.db")) != errc{}) ++refused;
+      });
+    }
+    threads.clear();
+    ASSERT_EQ(refused, 0) << "round " << round;
+  }
+}
+
 TEST(prepare, what_is_no_database_is_said_to_be_none) {
   const scratch dir;
   const std::string path = dir.file("letter.txt");
@@ -136,6 +154,20 @@ TEST(arrive, a_stranger_from_another_time_changes_nothing) {
     EXPECT_EQ(why.which(), errc::unsupported);
   }
   EXPECT_EQ(desk.look("name").holders.size(), 1U);
+}
+
+TEST(arrive, a_client_that_lives_is_not_taken_for_dead_from_another_time) {
+  const scratch dir;
+  const std::string path = dir.file("locks.db");
+  const rig desk{path};
+  database base{path, durability::normal, seam::real_clock()};
+  // As /proc shows start times in a namespace whose clock is ahead.
+  base.run("UPDATE clients SET start = start + 8640000");
+  surroundings elsewhere = read_surroundings();
+  ++elsewhere.time_ns;
+  ++elsewhere.self.start;  // not the very process that is on the list
+  EXPECT_THROW(arrive(base, elsewhere, seam::real_clock().now()), error);
+  EXPECT_EQ(base.ask_number("SELECT count(*) FROM clients"), 1);
 }
 
 TEST(held, the_view_shows_holders_for_the_shell) {

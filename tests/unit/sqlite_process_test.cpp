@@ -1,6 +1,8 @@
 // When a process counts as dead: only when there can be no doubt.
 #include "engines/sqlite/process.hpp"
 
+#include <crosslock/error.hpp>
+
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
@@ -80,6 +82,18 @@ TEST(read_surroundings, this_process_is_alive_and_has_a_boot) {
   EXPECT_NE(here.self.pid_ns, 0);
   EXPECT_EQ(here.boot_id.size(), 36U);
   EXPECT_FALSE(surely_dead(here.self, here.self));
+}
+
+TEST(read_boot_id, a_file_that_is_laid_over_the_kernels_is_refused) {
+  EXPECT_EQ(read_boot_id("/proc/sys/kernel/random/boot_id").size(), 36U);
+  for (const char* path : {"/etc/hostname", "/does/not/exist"}) {
+    try {
+      read_boot_id(path);
+      FAIL() << path;
+    } catch (const error& why) {
+      EXPECT_EQ(why.which(), errc::unsupported);
+    }
+  }
 }
 
 TEST(parse_stat, a_name_with_parentheses_and_spaces_does_no_harm) {

@@ -87,9 +87,7 @@ void clerk::serve(scene& at, const owner_id& asking) {
     last = next->ticket;
     // Only the cheap question here: who died a moment ago, or is a zombie, is found to be dead by
     // the next in line as a holder.
-    const process_id& process = rows_.client(next->client).process;
-    const bool gone = process.pid_ns == self_.pid_ns && process.pid > 0 && process != self_ &&
-                      !is_there(process.pid);
+    const bool gone = surely_gone(rows_.client(next->client).process, self_);
     if (next->place_ends <= now_ || gone) {
       leave_line(at, last);
       continue;

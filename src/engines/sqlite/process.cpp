@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -28,6 +29,12 @@ std::string read_small_file(const std::string& path) {
 std::int64_t namespace_number(const char* path) {
   struct stat about {};
   return ::stat(path, &about) == 0 ? static_cast<std::int64_t>(about.st_ino) : 0;
+}
+
+bool proc_is_ours() {
+  std::array<char, 32> target{};
+  const ssize_t length = ::readlink("/proc/self", target.data(), target.size() - 1);
+  return length > 0 && std::string_view{target.data()} == std::to_string(::getpid());
 }
 
 /// The words of the text, one after another.
@@ -64,18 +71,30 @@ std::optional<process_state> parse_stat(std::string_view text) noexcept {
   return process_state{state.front(), *threads, *start};
 }
 
+std::string read_boot_id(const std::string& path) {
+  // Some containers get a file of their own laid over it. Theirs would be another boot, and free
+  // what others hold.
+  struct statfs about {};
+  constexpr decltype(about.f_type) proc_magic = 0x9fa0;
+  const bool genuine = ::statfs(path.c_str(), &about) == 0 && about.f_type == proc_magic;
+  std::string id = genuine ? read_small_file(path) : std::string{};
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  if (id.empty()) {
+    throw make_error(errc::unsupported,
+                     path +
+                         " is not the kernel's own here: without it nobody can tell whether a "
+                         "lock is older than the last restart of this machine");
+  }
+  return id;
+}
+
 surroundings read_surroundings() {
   surroundings here;
-  here.boot_id = read_small_file("/proc/sys/kernel/random/boot_id");
-  while (!here.boot_id.empty() && here.boot_id.back() == '\n') here.boot_id.pop_back();
-  if (here.boot_id.empty()) {
-    throw make_error(errc::unsupported,
-                     "/proc/sys/kernel/random/boot_id cannot be read: without it nobody can tell "
-                     "whether a lock is older than the last restart of this machine");
-  }
+  here.boot_id = read_boot_id("/proc/sys/kernel/random/boot_id");
   here.self.pid = ::getpid();
-  // Of this thread: those of the process are gone when its main thread is.
-  here.self.pid_ns = namespace_number("/proc/thread-self/ns/pid");
+  // Of this thread: those of the process are gone when its main thread is. A /proc that was mounted
+  // in another PID namespace shows other processes under our numbers: nothing is known then.
+  if (proc_is_ours()) here.self.pid_ns = namespace_number("/proc/thread-self/ns/pid");
   // Kernels before 5.6 have no time namespaces: 0 for everybody.
   here.time_ns = namespace_number("/proc/thread-self/ns/time");
   if (const auto state = parse_stat(read_small_file("/proc/self/stat"))) {
@@ -84,9 +103,18 @@ surroundings read_surroundings() {
   return here;
 }
 
+namespace {
+
 bool is_there(std::int64_t pid) noexcept {
   return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH;
 }
+
+/// Whether anything can be said about it from here.
+bool comparable(const process_id& who, const process_id& self) noexcept {
+  return who.pid > 0 && who.pid_ns != 0 && who.pid_ns == self.pid_ns;
+}
+
+}  // namespace
 
 sighting look_at(std::int64_t pid) noexcept {
   sighting seen;
@@ -101,7 +129,7 @@ sighting look_at(std::int64_t pid) noexcept {
 }
 
 bool surely_dead(const process_id& who, const process_id& self, const sighting& seen) noexcept {
-  if (who.pid <= 0 || who.pid_ns == 0 || who.pid_ns != self.pid_ns) return false;
+  if (!comparable(who, self)) return false;
   if (!seen.there) return true;
   if (!seen.state) return false;
   if (who.start != 0 && seen.state->start != who.start) return true;
@@ -112,8 +140,11 @@ bool surely_dead(const process_id& who, const process_id& self, const sighting& 
 }
 
 bool surely_dead(const process_id& who, const process_id& self) noexcept {
-  if (who.pid <= 0 || who.pid_ns == 0 || who.pid_ns != self.pid_ns || who == self) return false;
-  return surely_dead(who, self, look_at(who.pid));
+  return comparable(who, self) && who != self && surely_dead(who, self, look_at(who.pid));
+}
+
+bool surely_gone(const process_id& who, const process_id& self) noexcept {
+  return comparable(who, self) && who != self && !is_there(who.pid);
 }
 
 }  // namespace crosslock::sqlite

@@ -13,7 +13,7 @@ namespace crosslock::sqlite {
 struct process_id {
   std::int64_t pid = 0;
   std::int64_t start = 0;   ///< clock ticks after boot; 0: not known
-  std::int64_t pid_ns = 0;  ///< which namespace; 0: not known
+  std::int64_t pid_ns = 0;  ///< which namespace; 0: not known, or /proc shows another one
 
   friend bool operator==(const process_id&, const process_id&) = default;
 };
@@ -24,6 +24,8 @@ struct surroundings {
   std::string boot_id;
 };
 
+/// Throws `unsupported` when it is not the kernel that answers.
+std::string read_boot_id(const std::string& path);
 /// Throws `unsupported` where /proc does not tell.
 surroundings read_surroundings();
 
@@ -41,11 +43,12 @@ struct sighting {
   std::optional<process_state> state;  ///< empty where /proc could not be read
 };
 sighting look_at(std::int64_t pid) noexcept;
-bool is_there(std::int64_t pid) noexcept;
 
 /// The rule: dead only when there can be no doubt.
 bool surely_dead(const process_id& who, const process_id& self, const sighting& seen) noexcept;
 /// Looks, and applies the rule.
 bool surely_dead(const process_id& who, const process_id& self) noexcept;
+/// The part of it that costs next to nothing: there is no such process.
+bool surely_gone(const process_id& who, const process_id& self) noexcept;
 
 }  // namespace crosslock::sqlite

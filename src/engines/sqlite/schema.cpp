@@ -118,9 +118,16 @@ void create(database& database) {
 
 /// True: it is ours and up to date.
 bool is_ready(database& database) {
-  const std::int64_t mark = database.ask_number("PRAGMA application_id");
-  const std::int64_t version = database.ask_number("PRAGMA user_version");
-  const std::int64_t objects = database.ask_number("SELECT count(*) FROM sqlite_schema");
+  // In one statement: between two of them somebody else may be making the tables.
+  statement asked{database,
+                  "SELECT (SELECT application_id FROM pragma_application_id), "
+                  "(SELECT user_version FROM pragma_user_version), "
+                  "(SELECT count(*) FROM sqlite_schema)"};
+  query answer{asked};
+  answer.step();
+  const std::int64_t mark = answer.number(0);
+  const std::int64_t version = answer.number(1);
+  const std::int64_t objects = answer.number(2);
   const std::string file = "'" + database.path() + "'";
   if (mark != application) {
     if (mark == 0 && version == 0 && objects == 0) return false;
@@ -142,14 +149,16 @@ bool is_ready(database& database) {
   "NOT EXISTS (SELECT 1 FROM locks WHERE client = clients.id AND owner IS NOT NULL) " \
   "AND NOT EXISTS (SELECT 1 FROM claims WHERE client = clients.id)"
 
-void forget_dead_clients(database& database, const process_id& self) {
+void forget_dead_clients(database& database, const surroundings& here) {
+  // A start time is counted from boot, and so is another one in another time namespace.
+  const bool same_time = database.ask_number("SELECT time_ns FROM about") == here.time_ns;
   std::vector<std::int64_t> dead;
   {
     statement all{database, "SELECT id, pid, start, pid_ns FROM clients"};
     query each{all};
     while (each.step()) {
-      const process_id who{each.number(1), each.number(2), each.number(3)};
-      if (surely_dead(who, self)) dead.push_back(each.number(0));
+      const process_id who{each.number(1), same_time ? each.number(2) : 0, each.number(3)};
+      if (surely_dead(who, here.self)) dead.push_back(each.number(0));
     }
   }
   statement removal{database, "DELETE FROM clients WHERE id = ?1 AND " CROSSLOCK_HOLDS_NOTHING};
@@ -213,7 +222,7 @@ void prepare(database& database) {
 void arrive(database& database, const surroundings& here, time_point now) {
   transaction arriving{database};
   if (!is_of_boot(database, here.boot_id)) begin_new_boot(database, here);
-  forget_dead_clients(database, here.self);
+  forget_dead_clients(database, here);
   // Before anything that compares times: in another namespace every lease may seem to be over.
   check_time_namespace(database, here);
   forget_strangers(database, here.self, now);

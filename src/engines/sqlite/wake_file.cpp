@@ -78,6 +78,11 @@ wake_file::wake_file(const std::string& database_path) : path_{path_for(database
   const open_file file{open_or_make(path_, database_path)};
   struct stat about {};
   if (::fstat(file.number(), &about) != 0) fail(path_, "stat");
+  struct stat database {};
+  const bool opened_up = ::stat(database_path.c_str(), &database) == 0 &&
+                         about.st_uid == ::geteuid() &&
+                         (about.st_mode & 0666) != (database.st_mode & 0666);
+  if (opened_up) share_as(database, file.number());  // somebody has changed the database's rights
   if (!S_ISREG(about.st_mode)) {
     throw make_error(errc::conflict, "'" + path_ + "' is not a file of crosslock's");
   }
