@@ -42,6 +42,12 @@ class small_disk {
   bool mounted_ = false;
 };
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;  // memory and descriptors are then used by others than us
+#else
+constexpr bool sanitized = false;
+#endif
+
 std::int64_t resident_bytes() {
   std::ifstream file{"/proc/self/statm"};
   std::int64_t all = 0;
@@ -51,6 +57,7 @@ std::int64_t resident_bytes() {
 }
 
 TEST_F(sqlite_faults, F21_without_descriptors_there_is_an_error_and_others_go_on) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer itself fails without descriptors";
   const client locks = connect();
   mutex lock{locks, "name"};
   const hold held = lock.acquire();
@@ -156,7 +163,7 @@ TEST_F(sqlite_faults, F32_a_full_line_refuses_and_serves_everybody_in_it_in_orde
     }));
   }
   EXPECT_EQ(code_of([&] { (void)locks[0]->try_acquire_for(200ms); }), errc::queue_full);
-  EXPECT_LT(resident_bytes() - memory, 256 << 20);
+  EXPECT_TRUE(sanitized || resident_bytes() - memory < (256 << 20));
   const std::uint64_t commits = scene().commits();
   held.release();
   const auto served = [&] {
@@ -179,7 +186,7 @@ TEST_F(sqlite_faults, F32_fifty_thousand_names_leave_nothing_behind) {
     EXPECT_GT(held.fence(), fence{});
   }
   EXPECT_TRUE(locks.list().empty());
-  EXPECT_LT(resident_bytes() - memory, 64 << 20);
+  EXPECT_TRUE(sanitized || resident_bytes() - memory < (64 << 20));
   EXPECT_LT(fs::file_size(scene().database()), 32U << 20);
   EXPECT_LT(fs::file_size(scene().database().string() + "-wal"), 32U << 20);
 }
