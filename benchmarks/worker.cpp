@@ -24,6 +24,18 @@ reading read(std::span<const tally> everybody, const engine& engine) {
   return now;
 }
 
+/// Until everybody has had some turns: the more there are, the longer it takes until all stacks and
+/// tables have been touched. Whoever starves is not waited for.
+void warm_up(std::span<const tally> everybody, seconds span) {
+  constexpr std::uint64_t turns = 8;
+  const auto end = steady::now() + span;
+  const auto is_warm = [](const tally& one) { return one.count.load(relaxed) >= turns; };
+  std::this_thread::sleep_for(span / 8);
+  while (!std::ranges::all_of(everybody, is_warm) && steady::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+}
+
 measured compare(const reading& before, const reading& after, bool alone) {
   std::vector<double> each;
   double sum = 0;
@@ -82,7 +94,7 @@ void worker::work(const std::atomic<phase>& now) noexcept try {
 
 measured watch(std::span<const tally> everybody, std::atomic<phase>& now, bool alone,
                surroundings& around) {
-  std::this_thread::sleep_for(around.span / 8);
+  warm_up(everybody, around.span);
   now = phase::measuring;
   const reading before = read(everybody, around.engine);
   std::this_thread::sleep_for(around.span);
