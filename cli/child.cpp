@@ -72,6 +72,12 @@ void child::send(int signal) noexcept {
   if (!code_) kill(pid_, signal);
 }
 
+void child::kill_and_wait() noexcept {
+  send(SIGKILL);
+  while (!code_ && waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
 std::optional<int> child::exit_code() {
   if (code_) return code_;
   int status = 0;

@@ -29,6 +29,7 @@ class child {
 
   /// Nothing happens when it has ended already.
   void send(int signal) noexcept;
+  void kill_and_wait() noexcept;
   /// Once it has ended: its exit code, or 128 + n when signal n killed it. CHLD tells when to ask.
   std::optional<int> exit_code();
 

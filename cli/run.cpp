@@ -120,7 +120,13 @@ int run_under(mutex& lock, const client& locks, const run_request& wanted, int& 
   hold& held = *outcome.held;
   try {
     child command = child::start(wanted.command, environment_for(wanted, locks, held));
-    return settle(wanted, held, supervise(command, held, signals));
+    try {
+      return settle(wanted, held, supervise(command, held, signals));
+    } catch (...) {
+      // Nobody can watch over it: it must not go on without its lock.
+      command.kill_and_wait();
+      throw;
+    }
   } catch (const cannot_execute& why) {
     complain(why.what());
     return why.code;

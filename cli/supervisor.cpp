@@ -77,7 +77,10 @@ class supervisor {
 
   void pass_signals_on() {
     while (const auto news = signals_.next()) {
-      if (news->number != SIGCHLD && !news->from_terminal) command_.send(news->number);
+      // A terminal sends these to its whole group, but tells only its leader that it hangs up.
+      const bool has_it =
+          news->from_terminal && (news->number == SIGINT || news->number == SIGQUIT);
+      if (news->number != SIGCHLD && !has_it) command_.send(news->number);
     }
   }
 

@@ -212,12 +212,12 @@ receipt line::detach(section& section) {
     leaving = tenure_;
     home_.claim_begins();
   }
-  home_.remember_detached(leaving->claim);
   bool still_ours = false;
   std::exception_ptr failure;
   try {
+    home_.remember_detached(leaving->claim);
     still_ours = lengthen(*leaving);
-  } catch (const error&) {
+  } catch (...) {
     failure = std::current_exception();
     release_late(*leaving);  // nobody gets a receipt for it
   }

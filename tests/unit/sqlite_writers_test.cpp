@@ -1,6 +1,7 @@
 // How writers meet: in one process they share commits, several of them queue at the gate, and none
 // waits for one who is dead or frozen there.
 #include "engines/sqlite/gate.hpp"
+#include "engines/sqlite/interests.hpp"
 #include "unit/sqlite_rig.hpp"
 
 #include <gtest/gtest.h>
@@ -175,6 +176,57 @@ TEST(wake_file, one_that_was_removed_is_made_again) {
   EXPECT_FALSE(desk.connection->files_in_place());
   EXPECT_EQ(desk.ask("name", 1).result, seam::ask_result::granted);
   EXPECT_TRUE(desk.connection->files_in_place());
+}
+
+TEST(sqlite_connection, the_log_taken_away_is_like_another_database) {
+  const scratch dir;
+  const std::string path = dir.file("locks.db");
+  rig desk{path};
+  EXPECT_TRUE(desk.connection->files_in_place());
+  std::filesystem::remove(path + "-wal");
+  std::filesystem::remove(path + "-shm");
+  EXPECT_FALSE(desk.connection->files_in_place());
+}
+
+TEST(sqlite_connection, a_file_that_was_replaced_is_noticed_at_the_first_use) {
+  const scratch dir;
+  const std::string path = dir.file("locks.db");
+  rig idle{path};
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
+  rig other{path};
+  ASSERT_EQ(other.ask("name", 1).result, seam::ask_result::granted);
+  const time_point later = seam::real_clock().now() + 1100ms;
+  while (seam::real_clock().now() < later) std::this_thread::yield();
+  EXPECT_EQ(idle.ask("name", 2).result, seam::ask_result::busy);
+}
+
+TEST(sqlite_interests, an_answer_in_line_that_a_grant_has_overtaken_changes_nothing) {
+  interests all;
+  const auto claim = claim_for("a", 1, true);
+  all.asking(claim);
+  EXPECT_TRUE(all.brought(*claim.name, claim.owner));
+  all.waiting(*claim.name, claim.owner, 5, true);
+  EXPECT_EQ(all.all().at(0).is, interest::kind::holding);
+  EXPECT_EQ(all.near(), 0U);
+  all.asking(claim);
+  all.waiting(*claim.name, claim.owner, 6, true);
+  EXPECT_EQ(all.all().at(0).is, interest::kind::waiting) << "a later ask counts again";
+  EXPECT_EQ(all.near(), 1U);
+  all.note_place(*claim.name, claim.owner, 5, false);
+  EXPECT_EQ(all.near(), 1U) << "that was another place";
+  all.forget(*claim.name, claim.owner);
+  all.waiting(*claim.name, claim.owner, 6, true);
+  EXPECT_FALSE(all.any()) << "what was withdrawn is not remembered again";
+}
+
+TEST(sqlite_gate, words_that_make_no_sense_only_cost_time) {
+  gate_words words;
+  words.state.store(4711);
+  gate mine{words, seam::real_clock()};
+  int tried = 0;
+  EXPECT_EQ(mine.enter(rig::soon(), [&] { return ++tried == 2; }), gate::entry::begun);
+  mine.leave();
+  EXPECT_EQ(mine.enter(rig::soon(), [] { return false; }), gate::entry::our_turn);
 }
 
 TEST(sqlite_connection, a_database_that_was_removed_is_made_again_and_fences_go_on_rising) {

@@ -206,6 +206,6 @@ client_number clerk::add_client(std::string_view who) {
   return sqlite::add_client(rows_.base(), self_, who, now_);
 }
 
-void clerk::remove_client() { sqlite::remove_client(rows_.base(), from_); }
+void clerk::remove_client() { sqlite::remove_client(rows_.base(), self_, from_); }
 
 }  // namespace crosslock::sqlite

@@ -43,14 +43,13 @@ connection::~connection() = default;
 void connection::open() {
   writer_ = std::make_unique<opened>(place_, clock_);
   reader_ = std::make_unique<opened>(place_, clock_);
-  struct stat about {};
-  if (::stat(place_.path.c_str(), &about) == 0) {
-    device_ = about.st_dev;
-    inode_ = about.st_ino;
-  }
   map_wake_file();
   arrive(writer_->base, here_, clock_.now());
   wake_->words().commits.fetch_add(1);
+  // SQLite removes none of them before its last user has gone.
+  const identities found = look_at_files();
+  const std::lock_guard guard{mutex_};
+  files_ = found;
 }
 
 void connection::map_wake_file() {
@@ -60,13 +59,26 @@ void connection::map_wake_file() {
   wake_ = std::move(wake);
 }
 
-bool connection::same_database() const noexcept {
-  struct stat about {};
-  return ::stat(place_.path.c_str(), &about) == 0 && about.st_dev == device_ &&
-         about.st_ino == inode_;
+connection::identities connection::look_at_files() const {
+  identities found{};
+  std::size_t i = 0;
+  for (const char* const suffix : {"", "-wal", "-shm"}) {
+    struct stat about {};
+    if (::stat((place_.path + suffix).c_str(), &about) == 0) {
+      found[i] = {about.st_dev, about.st_ino};
+    }
+    ++i;
+  }
+  return found;
 }
 
-bool connection::files_in_place() noexcept {
+bool connection::same_database() const {
+  const identities found = look_at_files();
+  const std::lock_guard guard{mutex_};
+  return found == files_;
+}
+
+bool connection::files_in_place() {
   if (same_database() && wake()->in_place()) return true;
   replaced_.store(true);
   return false;
@@ -80,12 +92,23 @@ void connection::reopen_if_replaced() {
       return;
     }
     const std::lock_guard reading{reading_};
-    writer_.reset();
-    reader_.reset();
+    open_anew();
+  } catch (...) {
+    replaced_.store(true);
+    throw;
+  }
+}
+
+void connection::open_anew() {
+  writer_.reset();
+  reader_.reset();
+  try {
     open();
     enter_all_again();
   } catch (...) {
-    replaced_.store(true);
+    // Half of it is nothing: nobody writes or reads there before all of us are on its list.
+    writer_.reset();
+    reader_.reset();
     throw;
   }
 }
@@ -139,6 +162,10 @@ void connection::lead(job& mine) {
   std::vector<job*> batch;
   std::vector<notice> notices;
   try {
+    if (clock_.now() >= check_files_at_) {
+      check_files_at_ = clock_.now() + std::chrono::seconds{1};
+      static_cast<void>(files_in_place());
+    }
     reopen_if_replaced();
     writer_->base.give_up_at(mine.give_up_);
     if (carry_out(mine, batch, notices)) wake_->words().commits.fetch_add(1);
@@ -159,7 +186,8 @@ bool connection::carry_out(job& mine, std::vector<job*>& batch, std::vector<noti
       writer_->base.give_up_at(clock_.now());
       writer_->rows->begin_writing();
       return true;
-    } catch (const fault&) {
+    } catch (const fault& why) {
+      if (why.which() != errc::timed_out) throw;
       return false;
     }
   });
@@ -202,7 +230,7 @@ void connection::run_batch(job& mine, std::vector<job*>& batch, std::vector<noti
       each.run(clerk);
     } catch (const fault&) {
       throw;
-    } catch (...) {
+    } catch (const error&) {
       each.failure_ = std::current_exception();  // a refusal: the rows are as they should be
     }
   };

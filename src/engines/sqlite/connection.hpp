@@ -9,6 +9,7 @@
 #include "engines/sqlite/steps.hpp"
 #include "engines/sqlite/wake_file.hpp"
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <exception>
@@ -120,7 +121,7 @@ class connection {
   void leave(member& leaving) noexcept;
   std::shared_ptr<wake_file> wake() const;
   /// Whether the files still are those at their paths. The next write opens them anew if not.
-  bool files_in_place() noexcept;
+  bool files_in_place();
   /// How many wait for the writer that is under way.
   std::size_t waiting() const;
 
@@ -135,7 +136,11 @@ class connection {
 
   void open();
   void map_wake_file();
-  bool same_database() const noexcept;
+  /// Of the database and of SQLite's files beside it; zero for one that is not there.
+  using identities = std::array<std::pair<dev_t, ino_t>, 3>;
+  identities look_at_files() const;
+  bool same_database() const;
+  void open_anew();
   void reopen_if_replaced();
   void enter_all_again();
   bool wait_until_led(job& wanted);
@@ -161,17 +166,16 @@ class connection {
   bool writing_ = false;
   std::unordered_map<client_number, member*> members_;
   std::shared_ptr<wake_file> wake_;
+  identities files_{};
 
   std::mutex reading_;
   std::unique_ptr<opened> reader_;  // by whoever has reading_
-
-  std::atomic<dev_t> device_{};
-  std::atomic<ino_t> inode_{};
 
   // By the one who leads.
   std::unique_ptr<opened> writer_;
   std::optional<gate> gate_;
   std::uint64_t until_sweep_ = 4096;
+  time_point check_files_at_{};
 };
 
 }  // namespace crosslock::sqlite

@@ -121,7 +121,7 @@ void connection::visit(const notice& news) noexcept {
   try {
     if (whom->hear_) whom->hear_(news.name_hash);
   } catch (const std::exception&) {
-    // It looks for itself before long.
+    wake()->post(news.client, news.name_hash);  // its own thread will try
   }
   seam::park_word& over = whom->last_visit_over_;
   {

@@ -136,7 +136,10 @@ void database::use_write_ahead_log() {
 }
 
 void database::fail(int result, const char* doing) const {
-  const int system = handle_ ? sqlite3_system_errno(handle_) : 0;
+  // SQLite keeps the last one: it means something only where the system was asked.
+  const int kind = result & 0xff;
+  const bool by_system = kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN;
+  const int system = handle_ && by_system ? sqlite3_system_errno(handle_) : 0;
   errc code = meaning_of(result);
   const bool out_of_files = system == EMFILE || system == ENFILE;
   if (out_of_files) code = errc::unreachable;
@@ -144,7 +147,7 @@ void database::fail(int result, const char* doing) const {
   if (system != 0) text += " (" + std::error_code{system, std::generic_category()}.message() + ")";
   if (!out_of_files) text += advice(result);
   // A commit that could not be written to its end may, or may not, be found after a crash.
-  const bool unknown = (result & 0xff) == SQLITE_IOERR;
+  const bool unknown = kind == SQLITE_IOERR;
   throw fault{code,
               "sqlite: " + text,
               {.engine = "sqlite", .native_code = result, .outcome_unknown = unknown}};

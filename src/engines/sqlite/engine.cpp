@@ -175,7 +175,8 @@ seam::answer engine::settle(const seam::claim& claim, const ask_outcome& outcome
       answer.granted = make_grant(claim, outcome.mine, sent, outcome.wanted);
       break;
     case seam::ask_result::in_line:
-      interests_.waiting(claim.name, claim.owner, outcome.ticket, outcome.near);
+      interests_.waiting(*claim.name, claim.owner, outcome.ticket, outcome.near);
+      listener_.watch_closely();
       break;
     case seam::ask_result::busy:
       interests_.forget(*claim.name, claim.owner);
@@ -224,6 +225,8 @@ void engine::answer_asks(const std::vector<listener::posted_ask>& asks) {
     });
   } catch (const error& why) {
     for (under_way& one : each) one.result = why;
+  } catch (const std::exception& why) {
+    for (under_way& one : each) one.result = make_error(errc::unreachable, why.what());
   }
   for (std::size_t i = 0; i < asks.size(); ++i) {
     const seam::claim& claim = asks[i].claim;
@@ -286,7 +289,6 @@ seam::release_answer engine::release(const seam::grant& grant, time_point give_u
 std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam::claim& next,
                                          time_point give_up) {
   check_lease(next.lease);
-  listener_.attend();
   const time_point sent = clock_.now();
   std::optional<holder> taken;
   bool wanted = false;
@@ -294,6 +296,7 @@ std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam
                      [&](clerk& clerk) { taken = clerk.adopt(detached, next, wanted); });
   if (!taken) return std::nullopt;
   interests_.holding(next.name, next.owner);
+  listener_.attend();
   return make_grant(next, *taken, sent, wanted);
 }
 

@@ -54,7 +54,8 @@ gate::entry gate::enter(time_point give_up, const std::function<bool()>& begin_a
     if (now >= give_up) return entry::too_late;
     if (now - came >= patience) words_.impatient.store(1);
     const std::uint32_t waits_for = words_.state.load();
-    if (waits_for == crowded || (waits_for == reserved && !woken)) {
+    // For anything that makes no sense, too: it is stuck, then.
+    if (waits_for != open && waits_for != taken && !(waits_for == reserved && woken)) {
       const duration nap = std::min(
           {stuck - (now - moved), give_up - now, now - came < patience ? patience : stuck});
       wait_on(words_.state, waits_for, nap.count());

@@ -16,22 +16,29 @@ interest& interests::find_or_add(const seam::name_ref& name, const owner_id& own
 }
 
 void interests::become(interest& mine, interest::kind next, bool near) {
-  if (mine.near) --near_;
-  if (near) ++near_;
+  near_ += static_cast<std::size_t>(near) - static_cast<std::size_t>(mine.near);
+  const auto waits = [](interest::kind is) {
+    return static_cast<std::size_t>(is == interest::kind::waiting);
+  };
+  waiting_ += waits(next) - waits(mine.is);
   mine.near = near;
   mine.is = next;
 }
 
 remembered interests::asking(const seam::claim& claim) {
   const std::lock_guard guard{mutex_};
-  const interest& mine = find_or_add(claim.name, claim.owner);
+  interest& mine = find_or_add(claim.name, claim.owner);
+  become(mine, interest::kind::asking);
   return {mine.asked_before, mine.ticket};
 }
 
-void interests::waiting(const seam::name_ref& name, const owner_id& owner, ticket_number ticket,
+void interests::waiting(const lock_name& name, const owner_id& owner, ticket_number ticket,
                         bool near) {
   const std::lock_guard guard{mutex_};
-  interest& mine = find_or_add(name, owner);
+  const auto it = find(name, owner);
+  // Withdrawn meanwhile; or the grant has overtaken the answer.
+  if (it == entries_.end() || it->second.is == interest::kind::holding) return;
+  interest& mine = it->second;
   become(mine, interest::kind::waiting, near);
   mine.ticket = ticket;
   mine.asked_before = true;
@@ -73,6 +80,7 @@ void interests::clear() {
   const std::lock_guard guard{mutex_};
   entries_.clear();
   near_ = 0;
+  waiting_ = 0;
 }
 
 std::vector<interest> interests::about(std::uint32_t name_hash) const {
@@ -92,14 +100,32 @@ std::vector<interest> interests::all() const {
   return found;
 }
 
-std::vector<interest> interests::next_in_line() const {
+std::vector<interest> interests::all_waiting() const {
   std::vector<interest> found;
   const std::lock_guard guard{mutex_};
-  if (near_ == 0) return found;
+  if (waiting_ == 0) return found;
   for (const auto& [hash, each] : entries_) {
-    if (each.near) found.push_back(each);
+    if (each.is == interest::kind::waiting) found.push_back(each);
   }
   return found;
+}
+
+std::size_t interests::near() const {
+  const std::lock_guard guard{mutex_};
+  return near_;
+}
+
+void interests::note_place(const lock_name& name, const owner_id& owner, ticket_number ticket,
+                           bool near) {
+  const std::lock_guard guard{mutex_};
+  const auto it = find(name, owner);
+  if (it == entries_.end() || it->second.is != interest::kind::waiting) return;
+  if (it->second.ticket == ticket) become(it->second, interest::kind::waiting, near);
+}
+
+bool interests::any_waiting() const {
+  const std::lock_guard guard{mutex_};
+  return waiting_ > 0;
 }
 
 bool interests::any() const {

@@ -27,7 +27,7 @@ class interests {
  public:
   /// An ask goes out; what earlier ones have left to remember.
   remembered asking(const seam::claim& claim);
-  void waiting(const seam::name_ref& name, const owner_id& owner, ticket_number ticket, bool near);
+  void waiting(const lock_name& name, const owner_id& owner, ticket_number ticket, bool near);
   void holding(const seam::name_ref& name, const owner_id& owner);
   /// A wake-up brought it; false when nobody here waits for it any more.
   bool brought(const lock_name& name, const owner_id& owner);
@@ -40,9 +40,13 @@ class interests {
   /// Under any name with that hash.
   std::vector<interest> about(std::uint32_t name_hash) const;
   std::vector<interest> all() const;
-  /// Those who are near to their turn.
-  std::vector<interest> next_in_line() const;
+  std::vector<interest> all_waiting() const;
+  /// How many are near to their turn, as far as is known.
+  std::size_t near() const;
+  bool any_waiting() const;
   bool any() const;
+  /// One who still waits under that ticket has come near, or is not so near any more.
+  void note_place(const lock_name& name, const owner_id& owner, ticket_number ticket, bool near);
 
  private:
   using key = std::pair<std::uint32_t, owner_id>;  // the hash of the name, because that is all a
@@ -57,6 +61,7 @@ class interests {
   mutable std::mutex mutex_;
   table entries_;
   std::size_t near_ = 0;
+  std::size_t waiting_ = 0;
 };
 
 }  // namespace crosslock::sqlite

@@ -12,10 +12,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How often those who are waited for are looked at: a death is seen well within 0.3 s.
-constexpr duration tick_every = 100ms;
-constexpr int ticks_between_file_checks = 10;
-constexpr int ticks_until_idle = 20;
+/// How often those who are waited for are looked at by the first in line, and by the others, who
+/// may have become the first: a death is seen within 0.3 s.
+constexpr duration tick_near = 100ms;
+constexpr duration tick_far = 150ms;
+/// How often the files are looked at.
+constexpr duration tick_otherwise = 1s;
+constexpr duration nap_when_idle = 10s;
+/// For how long after a wait it is ready for the next.
+constexpr duration attention = 2s;
 
 }  // namespace
 
@@ -58,6 +63,11 @@ void listener::attend() {
   running_.store(true, std::memory_order_release);
 }
 
+void listener::watch_closely() {
+  if (!waited_.load(std::memory_order_relaxed)) waited_.store(true);
+  if (slow_.load() && slow_.exchange(false)) ring();
+}
+
 void listener::post(posted_ask ask) {
   attend();
   {
@@ -93,7 +103,7 @@ void listener::work() {
     } catch (const std::exception&) {
       // The database cannot be read just now. The waiters look for themselves as well.
       const std::uint32_t seen = box_->rings.load();
-      wait_on(box_->rings, seen, duration{tick_every}.count());
+      wait_on(box_->rings, seen, duration{tick_near}.count());
     }
   }
 }
@@ -108,10 +118,24 @@ void listener::listen_once() {
   answer_asks();
   if (moved) heard_ = box->posted.load() - mailbox::kept - 1;  // look at everything
   hear_news();
-  if (clock_.now() >= next_tick_) tick();
-  if (stopping_.load() || connection_.wake() != wake_) return;
-  const duration nap = idle_.load() ? duration{10s} : next_tick_ - clock_.now();
-  wait_on(box->rings, seen, nap.count());
+  const time_point now = clock_.now();
+  if (now >= last_tick_ + tick_length(now)) tick();
+  if (!stopping_.load() && connection_.wake() == wake_) sleep(seen);
+}
+
+void listener::sleep(std::uint32_t seen) {
+  const time_point now = clock_.now();
+  const duration length = tick_length(now);
+  idle_.store(length == nap_when_idle);
+  slow_.store(length > tick_far);
+  // Whoever came before that was said has not rung, and whoever comes later does.
+  if (waited_.load() ? slow_.load() : idle_.load() && interests_.any()) {
+    attentive_until_ = now + attention;
+    idle_.store(false);
+    slow_.store(false);
+  }
+  const duration nap = last_tick_ + tick_length(now) - now;
+  wait_on(box_->rings, seen, nap.count());
 }
 
 void listener::answer_asks() {
@@ -207,20 +231,25 @@ void listener::report(const event& one) {
   }
 }
 
+duration listener::tick_length(time_point now) const {
+  if (interests_.near() > 0) return tick_near;
+  if (interests_.any_waiting()) return tick_far;
+  // Who takes turns at a lock waits again before long: no need to go to sleep in between.
+  if (now < attentive_until_) return tick_near;
+  return interests_.any() ? tick_otherwise : nap_when_idle;
+}
+
 void listener::tick() {
-  next_tick_ = clock_.now() + tick_every;
-  if (++ticks_ % ticks_between_file_checks == 0 && !connection_.files_in_place()) {
+  last_tick_ = clock_.now();
+  if (waited_.exchange(false)) attentive_until_ = last_tick_ + attention;
+  if (last_tick_ >= files_checked_ + tick_otherwise) {
+    files_checked_ = last_tick_;
     // Opens them anew; what was held in the old ones is then found to be gone.
-    connection_.write(self_, verb::connect, clock_.now() + 1s, [](clerk&) {});
+    if (!connection_.files_in_place()) {
+      connection_.write(self_, verb::connect, last_tick_ + 1s, [](clerk&) {});
+    }
   }
-  idle_ticks_ = interests_.any() ? 0 : idle_ticks_ + 1;
-  if (idle_ticks_ >= ticks_until_idle) {
-    idle_ticks_ = 0;
-    idle_.store(true);
-    // Whoever came between the question and the flag has not rung.
-    if (interests_.any()) idle_.store(false);
-  }
-  watch_lives(interests_.next_in_line());
+  watch_lives(interests_.all_waiting());
 }
 
 void listener::watch_lives(const std::vector<interest>& waiting) {
@@ -228,6 +257,10 @@ void listener::watch_lives(const std::vector<interest>& waiting) {
   std::vector<event> events;
   connection_.read(clock_.now() + 1s, [&](ledger& rows, const process_id& self) {
     for (const interest& one : waiting) {
+      const auto before = rows.waiters_before(one.name->view(), one.ticket, near_places);
+      const bool near = before < near_places;
+      if (near != one.near) interests_.note_place(*one.name, one.owner, one.ticket, near);
+      if (!near) continue;
       const sight seen = look_at_rows(rows, one.name);
       const bool dead = std::ranges::any_of(seen.holders, [&](const holder& each) {
         return surely_dead(rows.client(each.client).process, self);

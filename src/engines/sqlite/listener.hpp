@@ -32,6 +32,8 @@ class listener {
 
   /// There is something to listen for. Starts the thread when it does not run yet.
   void attend();
+  /// There is somebody to wait for, whose death must be seen soon.
+  void watch_closely();
   void post(posted_ask ask);
   /// News from a client of this process, on its own thread.
   void hear_about(std::uint32_t name_hash);
@@ -51,6 +53,8 @@ class listener {
   static sight look_at_rows(ledger& rows, const seam::name_ref& name);
   static void judge(const sight& seen, const interest& one, std::vector<event>& events);
   void report(const event& one);
+  duration tick_length(time_point now) const;
+  void sleep(std::uint32_t seen);
   void tick();
   void watch_lives(const std::vector<interest>& waiting);
 
@@ -62,7 +66,9 @@ class listener {
   const on_asks answer_;
 
   std::atomic<bool> running_{false};
-  std::atomic<bool> idle_{false};  ///< sleeps until it is rung
+  std::atomic<bool> idle_{false};    ///< sleeps, because there is nothing to listen for
+  std::atomic<bool> slow_{false};    ///< sleeps for longer than a waiter would like
+  std::atomic<bool> waited_{false};  ///< somebody has begun to wait since the last tick
   std::atomic<bool> stopping_{false};
 
   mutable std::mutex mutex_;
@@ -73,9 +79,9 @@ class listener {
   std::shared_ptr<wake_file> wake_;
   mailbox* box_ = nullptr;
   std::uint32_t heard_ = 0;
-  time_point next_tick_{};
-  int ticks_ = 0;
-  int idle_ticks_ = 0;
+  time_point last_tick_{};
+  time_point attentive_until_{};
+  time_point files_checked_{};
 };
 
 }  // namespace crosslock::sqlite

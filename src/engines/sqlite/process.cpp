@@ -20,7 +20,7 @@ namespace {
 std::string read_small_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
-  std::array<char, 1024> buffer{};
+  std::array<char, 8192> buffer{};
   const ssize_t got = ::read(file, buffer.data(), buffer.size());
   ::close(file);
   return {buffer.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
@@ -31,10 +31,16 @@ std::int64_t namespace_number(const char* path) {
   return ::stat(path, &about) == 0 ? static_cast<std::int64_t>(about.st_ino) : 0;
 }
 
+/// It lists the numbers of a process in all namespaces from its own down: more than one, when it
+/// was mounted further out than where we are.
 bool proc_is_ours() {
-  std::array<char, 32> target{};
-  const ssize_t length = ::readlink("/proc/self", target.data(), target.size() - 1);
-  return length > 0 && std::string_view{target.data()} == std::to_string(::getpid());
+  const std::string status = read_small_file("/proc/thread-self/status");
+  constexpr std::string_view key = "\nNSpid:\t";
+  const std::size_t begin = status.find(key);
+  if (begin == std::string::npos) return false;
+  const std::size_t end = status.find('\n', begin + key.size());
+  return status.substr(begin + key.size(), end - begin - key.size()).find('\t') ==
+         std::string::npos;
 }
 
 /// The words of the text, one after another.

@@ -24,7 +24,7 @@ void arrive(database& database, const surroundings& here, time_point now);
 /// The list of clients. A number is never given twice. In the caller's transaction.
 std::int64_t add_client(database& database, const process_id& self, std::string_view who,
                         time_point now);
-void remove_client(database& database, std::int64_t client);
+void remove_client(database& database, const process_id& self, std::int64_t client);
 
 /// Removes what is over and was cleaned up by nobody, because nobody came to that name again, and
 /// the rows of names that have not been used for a minute: their fences go on from the floor. In

@@ -56,6 +56,16 @@ void share_as(const struct stat& database, int file) {
   }
 }
 
+/// Before anything is written: all zero, or nothing at all, is one that is being made.
+void refuse_foreign(const std::string& path, int file) {
+  std::uint64_t found = 0;
+  if (::pread(file, &found, sizeof found, 0) < 0) fail(path, "read");
+  if (found == 0 || found == wake_layout::signature) return;
+  throw make_error(errc::conflict, "'" + path +
+                                       "' is something else than the file crosslock keeps beside "
+                                       "its database: move it away");
+}
+
 int open_or_make(const std::string& path, const std::string& database_path) {
   constexpr int how = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
   for (;;) {
@@ -86,6 +96,7 @@ wake_file::wake_file(const std::string& database_path) : path_{path_for(database
   if (!S_ISREG(about.st_mode)) {
     throw make_error(errc::conflict, "'" + path_ + "' is not a file of crosslock's");
   }
+  refuse_foreign(path_, file.number());
   constexpr auto size = static_cast<off_t>(sizeof(wake_layout));
   // Room is reserved now: a mapped page that finds the disk full later would end the process.
   if (const int code = ::posix_fallocate(file.number(), 0, size); code != 0) {
@@ -98,14 +109,7 @@ wake_file::wake_file(const std::string& database_path) : path_{path_for(database
   words_ = static_cast<wake_layout*>(place);
   device_ = about.st_dev;
   inode_ = about.st_ino;
-  std::uint64_t found = 0;
-  if (!words_->magic.compare_exchange_strong(found, wake_layout::signature) &&
-      found != wake_layout::signature) {
-    ::munmap(place, sizeof(wake_layout));
-    throw make_error(errc::conflict, "'" + path_ +
-                                         "' is something else than the file crosslock keeps "
-                                         "beside its database: move it away");
-  }
+  words_->magic.store(wake_layout::signature);
 }
 
 wake_file::~wake_file() { ::munmap(words_, sizeof(wake_layout)); }
