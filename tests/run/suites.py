@@ -17,7 +17,7 @@ import tidy_suite  # noqa: E402
 
 SEEDS = 10_000
 # Cases of engines with real processes wait for leases most of the time.
-SIDE_BY_SIDE = 6
+SIDE_BY_SIDE = 12
 # These measure how soon something is seen, and disturb each other more.
 FAULTS_SIDE_BY_SIDE = 3
 # Engines with cases in the fault suite, and the rows of the matrix that every run plays.
