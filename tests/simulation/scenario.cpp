@@ -2,6 +2,8 @@
 // kinds: a run with everything at once seldom gets far enough to be interesting.
 #include "simulation/scenario.hpp"
 
+#include "engine/line_rule.hpp"
+
 #include "engines/memory/protocol.hpp"
 #include "world/random_stream.hpp"
 
