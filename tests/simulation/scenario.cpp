@@ -3,7 +3,6 @@
 #include "simulation/scenario.hpp"
 
 #include "engine/line_rule.hpp"
-
 #include "engines/memory/protocol.hpp"
 #include "world/random_stream.hpp"
 
