@@ -178,6 +178,19 @@ TEST(wake_file, one_that_was_removed_is_made_again) {
   EXPECT_TRUE(desk.connection->files_in_place());
 }
 
+TEST(wake_file, whoever_sleeps_at_the_old_one_is_woken_when_it_is_replaced) {
+  const scratch dir;
+  rig desk{dir.file("locks.db")};
+  const auto old = desk.connection->wake();
+  const mailbox& box = old->mailbox_of(desk.self.number());
+  const std::uint32_t rings = box.rings.load();
+  std::filesystem::remove(wake_file::path_for(dir.file("locks.db")));
+  EXPECT_FALSE(desk.connection->files_in_place());
+  desk.ask("name", 1);
+  EXPECT_NE(desk.connection->wake(), old);
+  EXPECT_GT(box.rings.load(), rings);
+}
+
 TEST(sqlite_connection, the_log_taken_away_is_like_another_database) {
   const scratch dir;
   const std::string path = dir.file("locks.db");

@@ -85,18 +85,23 @@ bool connection::files_in_place() {
 }
 
 void connection::reopen_if_replaced() {
-  if (!replaced_.exchange(false)) return;
+  if (!replaced_.load()) return;
+  const std::shared_ptr<wake_file> old = wake();
+  const std::vector<client_number> sleepers = member_numbers();
+  replaced_.store(false);
   try {
     if (writer_ && same_database()) {
       map_wake_file();
-      return;
+    } else {
+      const std::lock_guard reading{reading_};
+      open_anew();
     }
-    const std::lock_guard reading{reading_};
-    open_anew();
   } catch (...) {
     replaced_.store(true);
     throw;
   }
+  // Who sleeps at a mailbox of before must come and look for the new one.
+  for (const client_number each : sleepers) wake_file::ring(old->mailbox_of(each));
 }
 
 void connection::open_anew() {

@@ -153,6 +153,7 @@ class connection {
   void tell_others(const std::vector<notice>& notices) noexcept;
   void tell_members(const std::vector<notice>& notices) noexcept;
   bool is_member(client_number client) const;
+  std::vector<client_number> member_numbers() const;
   void visit(const notice& news) noexcept;
   void sweep_if_due(time_point now);
 

@@ -96,6 +96,13 @@ bool connection::is_member(client_number client) const {
   return members_.contains(client);
 }
 
+std::vector<client_number> connection::member_numbers() const {
+  std::vector<client_number> numbers;
+  const std::lock_guard guard{mutex_};
+  for (const auto& [number, each] : members_) numbers.push_back(number);
+  return numbers;
+}
+
 void connection::tell_others(const std::vector<notice>& notices) noexcept {
   for (const notice& each : notices) {
     if (!is_member(each.client) && !muted()) wake_->post(each.client, each.name_hash);
