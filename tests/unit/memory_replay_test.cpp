@@ -2,7 +2,7 @@
 // any order. Whoever believes to hold must be the holder on the server, and nobody else.
 #include "memory_rig.hpp"
 
-#include "engines/memory/waiting_room.hpp"
+#include "engine/waiting_room.hpp"
 
 #include <algorithm>
 #include <map>
@@ -102,7 +102,7 @@ class small_world {
                             .of = 1,
                             .lease = lease,
                             .wait = mine.waits};
-    if (mine.waits) room(mine).asking(owner(who));
+    if (mine.waits) room(mine).asking(name_of("stock"), owner(who));
     mine.open_asks.insert(++last_ask_);
     send(who, ask_request{claim, nullptr}, last_ask_);
   }
@@ -210,18 +210,18 @@ class small_world {
       if (mine.over) {
         withdraw(one.who);
       } else if (early) {
-        take(one.who, early->offer, one.sent);
+        take(one.who, {early->first, early->last, early->lease, early->wanted}, one.sent);
       }
     }
   }
 
   void hear(const push& news) {
     if (news.what != push::kind::granted) return;
-    const auto verdict = rooms_[news.to].judge(news, now_);
+    const auto verdict = rooms_[news.to].judge(grant_in(news), now_);
     const auto who = number_of(news.owner);
-    if (verdict.is == waiting_room::worth::unknown) {
+    if (verdict.is == seam::waiting_room::worth::unknown) {
       send(who, withdraw_request{news.name, news.owner, news.ticket});
-    } else if (verdict.is == waiting_room::worth::counts) {
+    } else if (verdict.is == seam::waiting_room::worth::counts) {
       ++pushed_grants;
       take(who, news.offer, verdict.sent);
     }
@@ -264,13 +264,13 @@ class small_world {
     for (std::size_t i = 0; i < 4; ++i) number |= std::uint32_t{owner.bytes()[i]} << (8 * i);
     return number;
   }
-  waiting_room& room(const believer& mine) { return rooms_[mine.client]; }
+  seam::waiting_room& room(const believer& mine) { return rooms_[mine.client]; }
 
   std::mt19937_64 rng_;
   time_point now_{1000s};
   server server_;
   const std::vector<seam::name_ref> names_{name_of("a"), name_of("b")};
-  std::map<client_id, waiting_room> rooms_;
+  std::map<client_id, seam::waiting_room> rooms_;
   std::set<client_id> unheard_;
   std::map<std::uint32_t, believer> claims_;
   std::vector<letter> mail_;

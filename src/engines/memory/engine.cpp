@@ -61,7 +61,7 @@ const seam::traits& engine::about() const noexcept { return offered; }
 
 seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   check_lease(claim.lease);
-  if (claim.wait) room_.asking(claim.owner);
+  if (claim.wait) room_.asking(claim.name, claim.owner);
   const time_point sent = clock_.now();
   settled result;
   try {
@@ -77,7 +77,7 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
 
 void engine::ask_async(const seam::claim& claim, time_point give_up) {
   check_lease(claim.lease);
-  if (claim.wait) room_.asking(claim.owner);
+  if (claim.wait) room_.asking(claim.name, claim.owner);
   const time_point sent = clock_.now();
   try {
     connection_->send(
@@ -115,7 +115,9 @@ engine::settled engine::settle(const seam::claim& claim, const ask_reply& heard,
   }
   result.answer.look_after = heard.look_after;
   if (const auto early = room_.in_line(claim.owner, heard.ticket, sent, clock_.now())) {
-    result.overtaken_by = make_grant(claim.name, claim.owner, early->offer, sent, true);
+    result.overtaken_by = make_grant(
+        claim.name, claim.owner, {early->first, early->last, early->lease, early->wanted}, sent,
+        true);
   }
   return result;
 }
@@ -224,18 +226,18 @@ std::optional<request> engine::hear(const push& news) {
     case push::kind::granted:
       break;
   }
-  const auto verdict = room_.judge(news, clock_.now());
+  const auto verdict = room_.judge(grant_in(news), clock_.now());
   switch (verdict.is) {
-    case waiting_room::worth::counts:
+    case seam::waiting_room::worth::counts:
       turn_.granted(make_grant(news.name, news.owner, news.offer, verdict.sent, true));
       break;
-    case waiting_room::worth::news:
+    case seam::waiting_room::worth::news:
       turn_.look_again(key);
       break;
-    case waiting_room::worth::unknown:
+    case seam::waiting_room::worth::unknown:
       return withdraw_request{news.name, news.owner, news.ticket};
-    case waiting_room::worth::too_soon:
-    case waiting_room::worth::nothing:
+    case seam::waiting_room::worth::too_soon:
+    case seam::waiting_room::worth::nothing:
       break;
   }
   return std::nullopt;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/waiting_room.hpp"
 #include "engines/memory/connection.hpp"
-#include "engines/memory/waiting_room.hpp"
 
 #include <memory>
 #include <optional>
@@ -61,7 +61,7 @@ class engine final : public seam::engine {
   seam::turn& turn_;
   seam::clock& clock_;
   const who_ref who_;
-  waiting_room room_;
+  seam::waiting_room room_;
   const std::shared_ptr<connection> connection_;
 };
 

@@ -45,6 +45,16 @@ std::string_view to_string(push::kind what) noexcept {
   return "unknown";
 }
 
+seam::pushed_grant grant_in(const push& news) {
+  return {.name = news.name,
+          .owner = news.owner,
+          .ticket = news.ticket,
+          .first = news.offer.first,
+          .last = news.offer.last,
+          .lease = news.offer.lease,
+          .wanted = news.offer.wanted};
+}
+
 error make_error(errc code, const std::string& text, bool outcome_unknown) {
   return error{code,
                "memory: " + text,

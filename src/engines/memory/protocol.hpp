@@ -4,6 +4,7 @@
 
 #include "engine/cell.hpp"
 #include "engine/claim.hpp"
+#include "engine/waiting_room.hpp"
 
 #include <crosslock/error.hpp>
 
@@ -20,9 +21,7 @@ namespace crosslock::memory {
 
 using client_id = std::uint64_t;
 
-/// One entry into a line. Rises with every entry, also over a rollback of the server's state, so
-/// that news about an older stay in the same line is never taken for news about this one.
-using ticket_number = std::int64_t;
+using seam::ticket_number;
 
 /// The server's own time since some moment of its own. May step.
 using server_time = duration;
@@ -203,6 +202,9 @@ struct push {
 };
 
 std::string_view to_string(push::kind what) noexcept;
+
+/// The news of kind `granted`.
+seam::pushed_grant grant_in(const push& news);
 
 /// An error of this engine.
 error make_error(errc code, const std::string& text, bool outcome_unknown = false);

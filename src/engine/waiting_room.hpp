@@ -1,7 +1,8 @@
-// Which places in lines this client knows it has. Decides what a pushed grant is worth.
+// Which places in lines this client knows it has. Decides what a pushed grant is worth. For engines
+// whose server keeps a line and hands over by pushes.
 #pragma once
 
-#include "engines/memory/protocol.hpp"
+#include "engine/claim.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +10,24 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
-namespace crosslock::memory {
+namespace crosslock::seam {
+
+/// One entry into a line. Rises with every entry, also over a rollback of the server's state, so
+/// that news about an older stay in the same line is never taken for news about this one.
+using ticket_number = std::int64_t;
+
+/// A grant that the server sent unasked.
+struct pushed_grant {
+  name_ref name;
+  owner_id owner;
+  ticket_number ticket = 0;  ///< which stay in the line has ended so
+  fence first;
+  fence last;
+  duration lease{};
+  bool wanted = false;
+};
 
 /// A pushed grant counts from the send time of the last ask that was answered "in line" for the
 /// same ticket: the server was asked after that time and handed over later still. A push of any
@@ -28,12 +45,12 @@ class waiting_room {
     worth is = worth::nothing;
     time_point sent{};
   };
-  verdict judge(const push& grant, time_point now);
+  verdict judge(const pushed_grant& grant, time_point now);
 
   /// An ask that may be put in line goes out; one of the next three must follow.
-  void asking(const owner_id& owner);
+  void asking(const name_ref& name, const owner_id& owner);
   /// Answered "in line". Returns the grant that came too soon, if this confirms it.
-  std::optional<push> in_line(const owner_id& owner, ticket_number ticket, time_point sent,
+  std::optional<pushed_grant> in_line(const owner_id& owner, ticket_number ticket, time_point sent,
                               time_point now);
   /// Answered otherwise: it does not wait.
   void not_in_line(const owner_id& owner);
@@ -43,16 +60,19 @@ class waiting_room {
   /// Withdrawn or released.
   void forget(const owner_id& owner);
   void clear();
+  /// Everybody who waits, or may: for when news may have been missed.
+  std::vector<pushed_grant> waiting() const;
   std::size_t size() const;        ///< claims in line or asked for
   std::size_t remembered() const;  ///< grants taken of late
 
  private:
   struct place {
+    name_ref name;
     int asks = 0;              ///< on their way
     ticket_number ticket = 0;  ///< zero: not known to be in line
     time_point sent{};
     bool over = false;  ///< withdrawn or released while an ask was on its way
-    std::optional<push> early;
+    std::optional<pushed_grant> early;
   };
   /// Remembered until its offer has ended: a copy of that push must not be given back.
   struct taken {
@@ -79,4 +99,4 @@ class waiting_room {
   std::size_t sweep_at_ = 64;
 };
 
-}  // namespace crosslock::memory
+}  // namespace crosslock::seam

@@ -1,12 +1,12 @@
 // The ticket rule of the client side. Pushes and answers come on different threads in any order:
 // a grant may overtake the answer that names its ticket, and must not be given back for that.
-#include "engines/memory/waiting_room.hpp"
+#include "engine/waiting_room.hpp"
 
 #include <algorithm>
 
-namespace crosslock::memory {
+namespace crosslock::seam {
 
-waiting_room::verdict waiting_room::judge(const push& grant, time_point now) {
+waiting_room::verdict waiting_room::judge(const pushed_grant& grant, time_point now) {
   const std::lock_guard guard{mutex_};
   if (was_taken(grant.owner, grant.ticket)) return {worth::nothing, {}};
   const auto it = places_.find(grant.owner);
@@ -15,7 +15,7 @@ waiting_room::verdict waiting_room::judge(const push& grant, time_point now) {
   if (grant.ticket < mine.ticket) return {worth::nothing, {}};
   if (grant.ticket == mine.ticket) {
     const time_point sent = mine.sent;
-    take(grant.owner, grant.ticket, sent + grant.offer.lease, now);
+    take(grant.owner, grant.ticket, sent + grant.lease, now);
     mine.ticket = 0;
     drop_if_unused(grant.owner);
     return {worth::counts, sent};
@@ -25,21 +25,22 @@ waiting_room::verdict waiting_room::judge(const push& grant, time_point now) {
   return {worth::too_soon, {}};
 }
 
-void waiting_room::asking(const owner_id& owner) {
+void waiting_room::asking(const name_ref& name, const owner_id& owner) {
   const std::lock_guard guard{mutex_};
   place& mine = places_[owner];
+  mine.name = name;
   ++mine.asks;
   mine.over = false;
 }
 
-std::optional<push> waiting_room::in_line(const owner_id& owner, ticket_number ticket,
+std::optional<pushed_grant> waiting_room::in_line(const owner_id& owner, ticket_number ticket,
                                           time_point sent, time_point now) {
   const std::lock_guard guard{mutex_};
   place& mine = come_back(owner);
-  std::optional<push> confirmed;
+  std::optional<pushed_grant> confirmed;
   if (mine.early && mine.early->ticket == ticket) {
     confirmed.swap(mine.early);
-    take(owner, ticket, sent + confirmed->offer.lease, now);
+    take(owner, ticket, sent + confirmed->lease, now);
     mine.ticket = 0;
   } else if (ticket >= mine.ticket && !mine.over && !was_taken(owner, ticket)) {
     mine.sent = ticket == mine.ticket ? std::max(mine.sent, sent) : sent;
@@ -80,6 +81,15 @@ void waiting_room::clear() {
   taken_.clear();
 }
 
+std::vector<pushed_grant> waiting_room::waiting() const {
+  std::vector<pushed_grant> found;
+  const std::lock_guard guard{mutex_};
+  for (const auto& [owner, one] : places_) {
+    if (one.name) found.push_back({.name = one.name, .owner = owner, .ticket = one.ticket});
+  }
+  return found;
+}
+
 std::size_t waiting_room::size() const {
   const std::lock_guard guard{mutex_};
   return places_.size();
@@ -118,4 +128,4 @@ void waiting_room::drop_if_unused(const owner_id& owner) {
   if (it->second.ticket == 0) places_.erase(it);
 }
 
-}  // namespace crosslock::memory
+}  // namespace crosslock::seam
