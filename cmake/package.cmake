@@ -57,6 +57,7 @@ function(crosslock_install_package)
     INSTALL_DESTINATION ${crosslock_package_dir} NO_SET_AND_CHECK_MACRO)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/crosslockConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)
+  file(GLOB find_modules ${PROJECT_SOURCE_DIR}/cmake/Find*.cmake)
   install(FILES ${config} ${PROJECT_BINARY_DIR}/package/crosslockConfigVersion.cmake
-          DESTINATION ${crosslock_package_dir})
+          ${find_modules} DESTINATION ${crosslock_package_dir})
 endfunction()

@@ -38,6 +38,19 @@ std::string known_schemes() {
   return text;
 }
 
+/// Schemes that are spoken for, so that nobody looks for a mistake in the spelling.
+constexpr std::array<std::string_view, 2> not_yet{"redis+sentinel", "redis+cluster"};
+
+[[noreturn]] void refuse_scheme(const std::string& scheme) {
+  if (std::ranges::find(not_yet, scheme) != not_yet.end()) {
+    throw error{errc::unsupported, "the scheme '" + scheme +
+                                       "': Sentinel and Cluster are not supported yet: name the "
+                                       "primary itself by redis://"};
+  }
+  throw error{errc::invalid_url,
+              "no engine serves the scheme '" + scheme + "'; the schemes are " + known_schemes()};
+}
+
 }  // namespace
 
 std::span<const registered> registry() noexcept {
@@ -70,6 +83,11 @@ std::string embedded_url(std::string_view path) {
   return embedded.redacted();
 }
 
+bool asks_for_password(const url& url) noexcept {
+  // A socket is a server without a host.
+  return !url.hosts.empty() || url.scheme == "redis+unix";
+}
+
 void set_loader(loader load) noexcept { load_engine.store(load); }
 
 factory find_factory(const registered& row) {
@@ -81,10 +99,7 @@ factory find_factory(const registered& row) {
 std::unique_ptr<engine> open_engine(const opening& opening) {
   const auto rows = registry();
   const auto row = std::ranges::find(rows, opening.url.scheme, &registered::scheme);
-  if (row == rows.end()) {
-    throw error{errc::invalid_url, "no engine serves the scheme '" + opening.url.scheme +
-                                       "'; the schemes are " + known_schemes()};
-  }
+  if (row == rows.end()) refuse_scheme(opening.url.scheme);
   const factory open = find_factory(*row);
   if (open == nullptr) {
     const std::string name{row->engine};

@@ -49,6 +49,9 @@ std::span<const registered> registry() noexcept;
 /// The URL of the embedded engine, the default, for a database at that absolute path.
 std::string embedded_url(std::string_view path);
 
+/// Whether there may be a server behind this URL that wants a password.
+bool asks_for_password(const url& url) noexcept;
+
 /// Asked for the factory of an engine that is not linked; null when it cannot be had. A program
 /// that loads engines at run time sets it once, before its first connect.
 using loader = factory (*)(std::string_view engine);
@@ -57,8 +60,8 @@ void set_loader(loader load) noexcept;
 /// The factory of a row: linked, or else loaded; null when neither works.
 factory find_factory(const registered& row);
 
-/// Throws `invalid_url` for a scheme nobody knows, `unsupported` naming the library that is
-/// missing.
+/// Throws `invalid_url` for a scheme nobody knows, `unsupported` for one that is still to come, or
+/// naming the library that is missing.
 std::unique_ptr<engine> open_engine(const opening& opening);
 
 }  // namespace crosslock::seam

@@ -60,7 +60,7 @@ void require_positive(const char* what, duration value) {
 
 void read_password_file(seam::url& url) {
   const auto path = from_environment("CROSSLOCK_PASSWORD_FILE");
-  if (!path || url.hosts.empty() || url.password) return;
+  if (!path || url.password || !seam::asks_for_password(url)) return;
   std::ifstream file{*path};
   std::string password;
   if (!std::getline(file, password)) {

@@ -104,8 +104,8 @@ TEST(opening, a_negative_wait_is_an_error_and_an_endless_one_does_not_overflow) 
 
 TEST(opening, an_engine_that_is_not_linked_is_named) {
   const std::string text =
-      refusal(errc::unsupported, [] { (void)connect("redis://ann:secret@localhost"); });
-  EXPECT_NE(text.find("crosslock::redis"), std::string::npos) << text;
+      refusal(errc::unsupported, [] { (void)connect("zk://ann:secret@localhost"); });
+  EXPECT_NE(text.find("crosslock::zookeeper"), std::string::npos) << text;
   EXPECT_EQ(text.find("secret"), std::string::npos) << text;
   refusal(errc::invalid_url, [] { (void)connect("gopher://localhost"); });
   refusal(errc::invalid_url, [] { (void)connect(""); });
@@ -152,7 +152,18 @@ TEST(opening, a_password_file_is_read_and_a_missing_one_is_named) {
   EXPECT_NE(refusal(errc::denied, [] { inner::plan_opening("redis://ann@localhost", {}); })
                 .find("/nonexistent/password"),
             std::string::npos);
+  EXPECT_NE(refusal(errc::denied, [] { inner::plan_opening("redis+unix:///run/a.sock", {}); })
+                .find("/nonexistent/password"),
+            std::string::npos);
   EXPECT_NO_THROW(inner::plan_opening("memory:", {}));
+  EXPECT_NO_THROW(inner::plan_opening("sqlite:///run/a.db", {}));
+}
+
+TEST(opening, schemes_that_are_still_to_come_are_told_from_misspelled_ones) {
+  for (const char* const url : {"redis+sentinel://a,b/main", "redis+cluster://a,b"}) {
+    const std::string text = refusal(errc::unsupported, [&] { (void)connect(url); });
+    EXPECT_NE(text.find("name the primary itself"), std::string::npos) << text;
+  }
 }
 
 }  // namespace
