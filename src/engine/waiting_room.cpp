@@ -34,7 +34,7 @@ void waiting_room::asking(const name_ref& name, const owner_id& owner) {
 }
 
 std::optional<pushed_grant> waiting_room::in_line(const owner_id& owner, ticket_number ticket,
-                                          time_point sent, time_point now) {
+                                                  time_point sent, time_point now) {
   const std::lock_guard guard{mutex_};
   place& mine = come_back(owner);
   std::optional<pushed_grant> confirmed;

@@ -20,11 +20,11 @@ using ticket_number = std::int64_t;
 
 /// A grant that the server sent unasked.
 struct pushed_grant {
-  name_ref name;
-  owner_id owner;
+  name_ref name{};
+  owner_id owner{};
   ticket_number ticket = 0;  ///< which stay in the line has ended so
-  fence first;
-  fence last;
+  fence first{};
+  fence last{};
   duration lease{};
   bool wanted = false;
 };
@@ -51,7 +51,7 @@ class waiting_room {
   void asking(const name_ref& name, const owner_id& owner);
   /// Answered "in line". Returns the grant that came too soon, if this confirms it.
   std::optional<pushed_grant> in_line(const owner_id& owner, ticket_number ticket, time_point sent,
-                              time_point now);
+                                      time_point now);
   /// Answered otherwise: it does not wait.
   void not_in_line(const owner_id& owner);
   /// Not answered: what was known before still holds.

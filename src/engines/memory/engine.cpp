@@ -115,9 +115,9 @@ engine::settled engine::settle(const seam::claim& claim, const ask_reply& heard,
   }
   result.answer.look_after = heard.look_after;
   if (const auto early = room_.in_line(claim.owner, heard.ticket, sent, clock_.now())) {
-    result.overtaken_by = make_grant(
-        claim.name, claim.owner, {early->first, early->last, early->lease, early->wanted}, sent,
-        true);
+    result.overtaken_by =
+        make_grant(claim.name, claim.owner,
+                   {early->first, early->last, early->lease, early->wanted}, sent, true);
   }
   return result;
 }

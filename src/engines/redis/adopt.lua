@@ -1,0 +1,26 @@
+-- adopt: a detached grant goes on under another owner. {0}: it is no longer there.
+--
+-- ARGV: detached owner, any fence of its grant, next owner, lease in ms, client, who.
+local next_owner, proof, lease = ARGV[3], ARGV[2], tonumber(ARGV[4])
+local function proven(first, block)
+  return proof >= first and proof <= add(block, BLOCK - 1)
+end
+serve('', 0)
+local ours, first = holder()
+if ours then
+  -- A repeated adopt finds its own work.
+  if ours ~= ARGV[1] and ours ~= next_owner then return {0} end
+  local block, since = record()
+  block = block and block > first and block or first
+  if not proven(first, block) then return {0} end
+  redis.call('SET', name, next_owner .. ':' .. first, 'PX', lease)
+  write_record(block, since or now_us, ARGV[5], '0', ARGV[6])
+  return {1, first, redis.call('EXISTS', wait_key)}
+end
+local known_as = insider(next_owner) and next_owner or ARGV[1]
+local inside = insider(known_as)
+if not inside or not proven(inside.fence, inside.block) then return {0} end
+redis.call('HDEL', in_key, known_as)
+inside.ends, inside.client, inside.ticket, inside.who = now + lease, ARGV[5], '0', ARGV[6]
+write_insider(next_owner, inside)
+return {1, inside.fence, redis.call('EXISTS', wait_key)}

@@ -1,0 +1,2 @@
+-- For scripts that have no quick way.
+local time = redis.call('TIME')

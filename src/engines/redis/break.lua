@@ -1,0 +1,22 @@
+-- break: frees the name if that owner holds it, and tells him. ARGV: owner.
+local owner = ARGV[1]
+local broken = 0
+if holder() == owner then
+  local _, _, client = record()
+  if client then tell(client, 'revoked ' .. owner) end
+  broken = 1
+elseif held == owner then
+  broken = 1  -- a foreign lock with a value like our owners: redis-py's and node-redlock's are so
+end
+if broken == 1 then
+  free_name()
+else
+  local inside = insider(owner)
+  if inside then
+    tell(inside.client, 'revoked ' .. owner)
+    remove_insider(owner)
+    broken = 1
+  end
+end
+serve('', 0)
+return broken

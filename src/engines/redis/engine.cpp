@@ -1,0 +1,444 @@
+// Each verb is one script, and its answer in the words of the seam. Inspection and cells are in
+// engine_look.cpp.
+#include "engines/redis/engine.hpp"
+
+#include "engines/redis/greeting.hpp"
+#include "engines/redis/running.hpp"
+#include "engines/redis/server_check.hpp"
+#include "engines/redis/sight.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+namespace crosslock::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr seam::traits offered{.name = "redis",
+                               .shared = true,
+                               .permits = true,
+                               .first_come = true,
+                               .pushes = true,
+                               .tells_wanted = true,
+                               .reserves_fences = true,
+                               .lease_is_session = false,
+                               .outlives_process = true,
+                               .cells = true,
+                               .lease_min = 10ms,
+                               .lease_max = 24h};
+
+/// So many renewals travel together.
+constexpr std::size_t renewals_at_once = 256;
+/// How often a waiter looks that no push reaches.
+constexpr duration look_when_deaf = 100ms;
+/// For a request that nobody waits for.
+constexpr duration errand_within = 2s;
+
+/// Which engine brings news on this thread just now.
+thread_local const seam::engine* visited = nullptr;
+
+struct visit {
+  explicit visit(const seam::engine* whom) : before{std::exchange(visited, whom)} {}
+  ~visit() { visited = before; }
+  visit(const visit&) = delete;
+  visit& operator=(const visit&) = delete;
+  const seam::engine* const before;
+};
+
+void check_lease(duration lease) {
+  if (lease >= offered.lease_min && lease <= offered.lease_max) return;
+  throw make_error(errc::invalid_lease, "a lease of " + std::to_string(lease.count()) +
+                                            " ns is outside of 10 ms to 24 h");
+}
+
+std::string draw_client_id(seam::clock& clock) {
+  owner_id::bytes_type bytes{};
+  clock.fill_random(bytes);
+  return owner_id{bytes}.to_string().substr(0, 16);
+}
+
+}  // namespace
+
+/// The values of an ask as they travel.
+struct engine::ask_words {
+  explicit ask_words(const seam::claim& claim)
+      : owner{word::owner(claim.owner)},
+        lease{word::milliseconds(claim.lease)},
+        wish{wish_word(claim)} {}
+
+  script_call call(const seam::claim& claim, key_set keys, std::string_view client,
+                   std::string_view who) const {
+    return {scripts().ask,
+            claim.name->view(),
+            keys,
+            {owner.view(), lease.view(), claim.wait ? "1" : "0", client, who, wish}};
+  }
+
+  word owner;
+  word lease;
+  std::string wish;
+};
+
+struct engine::ask_under_way {
+  seam::claim claim;
+  time_point give_up;
+  time_point sent;
+};
+
+engine::engine(const address& where, const preferences& how, std::string who, duration timeout,
+               seam::turn& turn, seam::clock& clock, log say)
+    : client_{draw_client_id(clock)},
+      who_{std::move(who)},
+      how_{how},
+      timeout_{timeout},
+      keys_{how.share_with_foreigners ? key_set::lock_shared : key_set::lock},
+      turn_{turn},
+      clock_{clock},
+      say_{std::move(say)},
+      traits_{offered},
+      connection_{where, timeout, clock,
+                  [this](stream& to, parser& from, time_point by) { greet(to, from, by); },
+                  [this] { subscription_.ring(); }},
+      subscription_{channel_of(client_),
+                    connection_,
+                    [this](stream& to, parser& from, time_point by) {
+                      introduce(to, from, connection_.where(), by);
+                    },
+                    clock,
+                    {.heard = [this](std::string_view message) { hear(message); },
+                     .listening = [this] { everybody_looks(); },
+                     .deaf = [this](const error&) { everybody_looks(); }}} {
+  const time_point give_up = clock.now() + timeout;
+  connection_.open(give_up);
+  try {
+    subscription_.start(give_up);
+  } catch (const error& why) {
+    if (why.which() != errc::denied) throw;
+    traits_.pushes = false;
+    if (say_) {
+      say_(log_level::warning, std::string{why.what()} +
+                                   "; without the right to its channel (ACL rule &crosslock:*) "
+                                   "waiters look every 100 ms instead of being woken");
+    }
+  }
+}
+
+engine::~engine() { close(); }
+
+void engine::greet(stream& to, parser& from, time_point give_up) {
+  const address& where = connection_.where();
+  introduce(to, from, where, give_up);
+  const auto findings =
+      judge_server(read_info(ask_for_info(to, from, where, give_up)), how_.eviction_allowed);
+  refuse_unfit(findings, where);
+  if (!say_) return;
+  std::string warnings;
+  for (const seam::finding& one : findings) {
+    if (one.weight == seam::severity::warning) warnings += one.text + '\n';
+  }
+  {
+    const std::lock_guard guard{said_mutex_};
+    if (warnings == said_) return;
+    said_ = warnings;
+  }
+  for (const seam::finding& one : findings) {
+    if (one.weight == seam::severity::warning) {
+      say_(log_level::warning, where.shown() + ": " + one.text);
+    }
+  }
+}
+
+connection::answers engine::call(script_call& what, time_point give_up) {
+  auto answers = connection_.call(what, give_up);
+  if (script_unknown(answers[0])) {
+    what.send_text();
+    return connection_.call(what, give_up);
+  }
+  return answers;
+}
+
+void engine::refuse(std::string_view failure, std::string_view name) {
+  const error why = error_in(failure, connection_.where().shown(), name);
+  if (needs_new_connection(failure)) connection_.renounce(why);
+  throw error{why};
+}
+
+seam::grant engine::make_grant(const seam::name_ref& name, const owner_id& owner, fence first,
+                               duration lease, time_point sent, bool wanted) const {
+  return {.name = name,
+          .owner = owner,
+          .first = first,
+          .last = last_of_block(first),
+          .lease = lease,
+          .sent = sent,
+          .offer = false,
+          .wanted = wanted || how_.share_with_foreigners};
+}
+
+seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
+  check_lease(claim.lease);
+  if (claim.wait) room_.asking(claim.name, claim.owner);
+  const ask_words words{claim};
+  const time_point sent = clock_.now();
+  settled result;
+  try {
+    result = run(words.call(claim, keys_, client_, who_), claim.name->view(), give_up,
+                 [&](const reply& said) { return settle(claim, said, sent); });
+  } catch (const error& why) {
+    note_failure(claim, why);
+    throw;
+  }
+  if (result.overtaken_by) turn_.granted(*result.overtaken_by);
+  return std::move(result.answer);
+}
+
+engine::settled engine::settle(const seam::claim& claim, const reply& said, time_point sent) {
+  settled result;
+  cursor in{said};
+  long long verdict = 1;
+  fence first;
+  bool wanted = false;
+  if (in.kind() == reply::kind::text) {
+    first = fence{in.digits()};
+  } else {
+    in.array();
+    verdict = in.number();
+    if (verdict == 1) {
+      first = fence{in.digits()};
+      wanted = in.number() != 0;
+    }
+  }
+  if (verdict == 1) {
+    result.answer.result = seam::ask_result::granted;
+    result.answer.granted = make_grant(claim.name, claim.owner, first, claim.lease, sent, wanted);
+  }
+  if (!claim.wait) return result;
+  if (verdict != 2) {
+    room_.not_in_line(claim.owner);
+    return result;
+  }
+  const seam::ticket_number ticket = in.digits();
+  result.answer.result = seam::ask_result::in_line;
+  result.answer.look_after = std::chrono::milliseconds{in.number()};
+  if (!subscription_.listens()) {
+    result.answer.look_after = std::min(result.answer.look_after, look_when_deaf);
+  }
+  if (const auto early = room_.in_line(claim.owner, ticket, sent, clock_.now())) {
+    result.overtaken_by =
+        make_grant(claim.name, claim.owner, early->first, early->lease, sent, early->wanted);
+    result.overtaken_by->offer = true;
+  }
+  return result;
+}
+
+void engine::note_failure(const seam::claim& claim, const error& why) {
+  if (!claim.wait) return;
+  // A place once given is still there when a later ask gets lost; a refusal takes it away.
+  if (why.outcome_unknown() || why.which() == errc::unreachable) {
+    room_.unanswered(claim.owner);
+  } else {
+    room_.not_in_line(claim.owner);
+  }
+}
+
+void engine::ask_async(const seam::claim& claim, time_point give_up) {
+  check_lease(claim.lease);
+  if (claim.wait) room_.asking(claim.name, claim.owner);
+  try {
+    post_ask({claim, give_up, clock_.now()}, false);
+  } catch (const error& why) {
+    note_failure(claim, why);
+    throw;
+  }
+}
+
+void engine::post_ask(const ask_under_way& ask, bool by_text) {
+  const ask_words words{ask.claim};
+  script_call call = words.call(ask.claim, keys_, client_, who_);
+  if (by_text) call.send_text();
+  connection_.send(call, ask.give_up, [this, ask](const reply* said, const error* why) {
+    const visit this_one{this};
+    hear_answer(ask, said, why);
+  });
+}
+
+void engine::hear_answer(const ask_under_way& ask, const reply* said, const error* why) {
+  const seam::claim& claim = ask.claim;
+  const seam::claim_key key{*claim.name, claim.owner};
+  std::optional<settled> heard;
+  std::optional<error> failure;
+  try {
+    if (why != nullptr) throw error{*why};
+    if (script_unknown(*said)) return post_ask(ask, true);
+    if (said->failed()) refuse(said->failure(), claim.name->view());
+    heard = settle(claim, *said, ask.sent);
+  } catch (const error& caught) {
+    failure = caught;
+    note_failure(claim, caught);
+  }
+  if (failure) return turn_.failed(key, *failure);
+  turn_.answered(key, heard->answer);
+  if (heard->overtaken_by) turn_.granted(*heard->overtaken_by);
+}
+
+void engine::withdraw(const seam::claim& claim, time_point give_up) {
+  room_.forget(claim.owner);
+  const word owner = word::owner(claim.owner);
+  run({scripts().withdraw, claim.name->view(), keys_, {owner.view(), "0"}}, claim.name->view(),
+      give_up, [](const reply&) { return 0; });
+}
+
+void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
+  for (const seam::renewal& one : batch) check_lease(one.lease);
+  while (!batch.empty()) {
+    const auto part = batch.first(std::min(batch.size(), renewals_at_once));
+    batch = batch.subspan(part.size());
+    renew_part(part, give_up);
+  }
+}
+
+void engine::renew_part(std::span<seam::renewal> part, time_point give_up) {
+  struct words {
+    word owner;
+    word fence;
+    word lease;
+    std::string_view more;
+    bool by_text = false;
+    bool open = true;  ///< not answered yet
+  };
+  constexpr std::array<std::string_view, 4> extras{"", "f", "o", "fo"};
+  std::vector<words> each;
+  each.reserve(part.size());
+  for (const seam::renewal& one : part) {
+    each.push_back({word::owner(one.held.owner), word::fence(one.held.first),
+                    word::milliseconds(one.lease),
+                    extras[(one.want_fences ? 1U : 0U) + (one.held.offer ? 2U : 0U)]});
+  }
+  for (std::size_t open = part.size(); open > 0;) {
+    const time_point sent = clock_.now();
+    const auto answers = connection_.call_all(
+        open,
+        [&](std::string& out) {
+          for (std::size_t i = 0; i < part.size(); ++i) {
+            if (!each[i].open) continue;
+            script_call call{
+                scripts().renew,
+                part[i].held.name->view(),
+                keys_,
+                {each[i].owner.view(), each[i].fence.view(), each[i].lease.view(), each[i].more}};
+            if (each[i].by_text) call.send_text();
+            call.write(out);
+          }
+        },
+        give_up);
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (!each[i].open) continue;
+      const reply& said = answers[next++];
+      // Sent again with its text, and nothing else with it.
+      each[i].open = script_unknown(said) && !std::exchange(each[i].by_text, true);
+      if (each[i].open) continue;
+      --open;
+      read_renewal(said, part[i]);
+      part[i].sent = sent;
+      if (said.failed() && say_) {
+        say_(log_level::warning,
+             error_in(said.failure(), connection_.where().shown(), part[i].held.name->view())
+                 .what());
+      }
+      part[i].wanted = part[i].wanted || how_.share_with_foreigners;
+    }
+  }
+}
+
+seam::release_answer engine::release(const seam::grant& grant, time_point give_up) {
+  room_.forget(grant.owner);
+  const word owner = word::owner(grant.owner);
+  const word token = word::fence(grant.first);
+  script_call what{scripts().release, grant.name->view(), keys_, {owner.view(), token.view()}};
+  const auto answers = call(what, give_up);
+  const reply& said = answers[0];
+  // Something else stands there now: nothing of ours is left to be given back.
+  if (said.failed() && said.failure().starts_with("WRONGTYPE")) {
+    return seam::release_answer::not_owner;
+  }
+  if (said.failed()) refuse(said.failure(), grant.name->view());
+  return cursor{said}.number() == 1 ? seam::release_answer::released
+                                    : seam::release_answer::not_owner;
+}
+
+void engine::hear(std::string_view message) {
+  const push news = read_push(message);
+  const seam::pushed_grant& about = news.about;
+  const seam::claim_key key{*about.name, about.owner};
+  switch (news.what) {
+    case push::kind::look:
+      return turn_.look_again(key);
+    case push::kind::wanted:
+      return turn_.wanted(key);
+    case push::kind::revoked:
+      return turn_.failed(
+          key, make_error(errc::lost, "'" + about.name->str() + "' was broken by force"));
+    case push::kind::granted:
+      break;
+  }
+  const auto verdict = room_.judge(about, clock_.now());
+  switch (verdict.is) {
+    case seam::waiting_room::worth::counts: {
+      seam::grant grant =
+          make_grant(about.name, about.owner, about.first, about.lease, verdict.sent, about.wanted);
+      grant.offer = true;
+      return turn_.granted(grant);
+    }
+    case seam::waiting_room::worth::news:
+      return turn_.look_again(key);
+    case seam::waiting_room::worth::unknown:
+      return give_back_offer(about, false);
+    case seam::waiting_room::worth::too_soon:
+    case seam::waiting_room::worth::nothing:
+      return;
+  }
+}
+
+void engine::give_back_offer(const seam::pushed_grant& offer, bool by_text) {
+  const word owner = word::owner(offer.owner);
+  const word ticket = word::number(static_cast<std::uint64_t>(offer.ticket));
+  script_call call{scripts().withdraw, offer.name->view(), keys_, {owner.view(), ticket.view()}};
+  if (by_text) call.send_text();
+  try {
+    connection_.send(call, clock_.now() + errand_within,
+                     [this, offer, by_text](const reply* said, const error*) {
+                       if (said && script_unknown(*said) && !by_text) give_back_offer(offer, true);
+                     });
+  } catch (const error&) {
+    // It ends by itself: an offer is short.
+  }
+}
+
+void engine::everybody_looks() {
+  for (const seam::pushed_grant& one : room_.waiting()) {
+    turn_.look_again({*one.name, one.owner});
+  }
+}
+
+bool engine::on_own_thread() const noexcept {
+  return visited == this || subscription_.is_current();
+}
+
+void engine::close() noexcept {
+  if (std::exchange(closed_, true)) return;
+  subscription_.stop();
+  connection_.close();
+  room_.clear();
+}
+
+void engine::abandon() noexcept {
+  closed_ = true;
+  connection_.abandon();
+  subscription_.abandon();
+}
+
+}  // namespace crosslock::redis

@@ -1,0 +1,102 @@
+// The redis engine: the seam over one Redis server.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "engine/waiting_room.hpp"
+#include "engines/redis/connection.hpp"
+#include "engines/redis/protocol.hpp"
+#include "engines/redis/subscription.hpp"
+
+#include <crosslock/options.hpp>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace crosslock::redis {
+
+/// What the URL says beside the address.
+struct preferences {
+  bool eviction_allowed = false;
+  bool share_with_foreigners = false;
+};
+
+/// `turn` and `clock` outlive it.
+class engine final : public seam::engine {
+ public:
+  using log = std::function<void(log_level, std::string_view)>;
+
+  engine(const address& where, const preferences& how, std::string who, duration timeout,
+         seam::turn& turn, seam::clock& clock, log say);
+  ~engine() override;
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  const seam::traits& about() const noexcept override { return traits_; }
+  seam::answer ask(const seam::claim& claim, time_point give_up) override;
+  void ask_async(const seam::claim& claim, time_point give_up) override;
+  void withdraw(const seam::claim& claim, time_point give_up) override;
+  void renew(std::span<seam::renewal> batch, time_point give_up) override;
+  seam::release_answer release(const seam::grant& grant, time_point give_up) override;
+  std::optional<seam::grant> adopt(const seam::grant& detached, const seam::claim& next,
+                                   time_point give_up) override;
+  bool break_lock(const lock_name& name, owner_id owner, time_point give_up) override;
+  lock_info look(const lock_name& name, time_point give_up) override;
+  std::vector<lock_info> list(std::string_view prefix, time_point give_up) override;
+  seam::cell read_cell(const lock_name& name, time_point give_up) override;
+  seam::swap_answer swap_cell(const seam::cell_swap& wanted, time_point give_up) override;
+  std::optional<seam::cell> open_cell(const lock_name& name, fence token,
+                                      time_point give_up) override;
+  bool on_own_thread() const noexcept override;
+  void close() noexcept override;
+  void abandon() noexcept override;
+
+ private:
+  struct settled {
+    seam::answer answer;
+    std::optional<seam::grant> overtaken_by;  ///< the grant that came before the answer
+  };
+  struct ask_words;
+  struct ask_under_way;
+
+  /// Runs a script and uses its answer; throws what a refusal means.
+  template <class Use>
+  auto run(script_call call, std::string_view name, time_point give_up, Use use);
+  connection::answers call(script_call& what, time_point give_up);
+  [[noreturn]] void refuse(std::string_view failure, std::string_view name);
+
+  void greet(stream& to, parser& from, time_point give_up);
+  settled settle(const seam::claim& claim, const reply& said, time_point sent);
+  void note_failure(const seam::claim& claim, const error& why);
+  void post_ask(const ask_under_way& ask, bool by_text);
+  void hear_answer(const ask_under_way& ask, const reply* said, const error* why);
+  void renew_part(std::span<seam::renewal> part, time_point give_up);
+  void hear(std::string_view message);
+  void give_back_offer(const seam::pushed_grant& offer, bool by_text);
+  void everybody_looks();
+  seam::grant make_grant(const seam::name_ref& name, const owner_id& owner, fence first,
+                         duration lease, time_point sent, bool wanted) const;
+
+  const std::string client_;
+  const std::string who_;
+  const preferences how_;
+  const duration timeout_;
+  const key_set keys_;
+  seam::turn& turn_;
+  seam::clock& clock_;
+  const log say_;
+  seam::traits traits_;
+  seam::waiting_room room_;
+  std::mutex said_mutex_;
+  std::string said_;  ///< the last warnings, so that a reconnect does not repeat them
+  connection connection_;
+  subscription subscription_;
+  bool closed_ = false;
+};
+
+}  // namespace crosslock::redis

@@ -1,0 +1,158 @@
+// Inspection, receipts, and cells.
+#include "engines/redis/engine.hpp"
+#include "engines/redis/running.hpp"
+#include "engines/redis/sight.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+namespace crosslock::redis {
+namespace {
+
+constexpr std::size_t looks_at_once = 64;
+
+/// For MATCH: everything stands for itself.
+std::string escape_glob(std::string_view text) {
+  std::string escaped;
+  for (const char letter : text) {
+    if (std::string_view{"*?[]\\"}.find(letter) != std::string_view::npos) escaped += '\\';
+    escaped += letter;
+  }
+  return escaped;
+}
+
+seam::cell read_cell_parts(cursor& in) {
+  seam::cell found;
+  found.version = static_cast<std::uint64_t>(in.digits());
+  found.highest = fence{in.digits()};
+  found.value = in.text();
+  return found;
+}
+
+}  // namespace
+
+std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam::claim& next,
+                                         time_point give_up) {
+  if (next.lease < traits_.lease_min || next.lease > traits_.lease_max) {
+    throw make_error(errc::invalid_lease, "the lease is outside of 10 ms to 24 h");
+  }
+  const word old_owner = word::owner(detached.owner);
+  const word token = word::fence(detached.first);
+  const word owner = word::owner(next.owner);
+  const word lease = word::milliseconds(next.lease);
+  const time_point sent = clock_.now();
+  return run({scripts().adopt,
+              next.name->view(),
+              keys_,
+              {old_owner.view(), token.view(), owner.view(), lease.view(), client_, who_}},
+             next.name->view(), give_up, [&](const reply& said) -> std::optional<seam::grant> {
+               cursor in{said};
+               in.array();
+               if (in.number() == 0) return std::nullopt;
+               const fence first{in.digits()};
+               const bool wanted = in.number() != 0;
+               return make_grant(next.name, next.owner, first, next.lease, sent, wanted);
+             });
+}
+
+bool engine::break_lock(const lock_name& name, owner_id owner, time_point give_up) {
+  const word whom = word::owner(owner);
+  return run({scripts().break_lock, name.view(), keys_, {whom.view()}}, name.view(), give_up,
+             [](const reply& said) { return cursor{said}.number() == 1; });
+}
+
+lock_info engine::look(const lock_name& name, time_point give_up) {
+  return run({scripts().look, name.view(), keys_, {}}, name.view(), give_up,
+             [&](const reply& said) { return read_sight(name.str(), said); });
+}
+
+std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up) {
+  const std::string pattern = "crosslock:{*}:fence:" + escape_glob(prefix) + '*';
+  std::set<std::string> names;
+  std::string from = "0";
+  do {
+    const auto answers =
+        connection_.call(plain_command{"SCAN", from, "MATCH", pattern, "COUNT", "1000"}, give_up);
+    if (answers[0].failed()) refuse(answers[0].failure(), prefix);
+    cursor in{answers[0]};
+    in.array();
+    from = in.text();
+    for (std::size_t count = in.array(); count > 0; --count) {
+      const std::string_view name = name_in_side_key("fence", in.text());
+      if (name.starts_with(prefix)) names.emplace(name);
+    }
+  } while (from != "0");
+
+  const std::vector<std::string> ordered{names.begin(), names.end()};
+  std::vector<lock_info> infos;
+  for (std::span<const std::string> rest{ordered}; !rest.empty();) {
+    const auto some = rest.first(std::min(rest.size(), looks_at_once));
+    rest = rest.subspan(some.size());
+    for (const std::string& name : some) {
+      lock_info info = look(lock_name{name}, give_up);
+      if (!info.holders.empty() || !info.line.empty()) infos.push_back(std::move(info));
+    }
+  }
+  return infos;
+}
+
+seam::cell engine::read_cell(const lock_name& name, time_point give_up) {
+  const std::string key = side_key("cell", name.view());
+  const auto answers =
+      connection_.call(plain_command{"HMGET", key, "version", "highest", "value"}, give_up);
+  if (answers[0].failed()) refuse(answers[0].failure(), name.view());
+  cursor in{answers[0]};
+  in.array();
+  seam::cell found;
+  if (in.kind() == reply::kind::text) {
+    found.version = static_cast<std::uint64_t>(in.digits());
+  } else {
+    in.skip();
+  }
+  if (in.kind() == reply::kind::text) {
+    found.highest = fence{in.digits()};
+  } else {
+    in.skip();
+  }
+  if (in.kind() == reply::kind::text) found.value = in.text();
+  return found;
+}
+
+seam::swap_answer engine::swap_cell(const seam::cell_swap& wanted, time_point give_up) {
+  using result = seam::swap_answer::result;
+  seam::refuse_long_value(traits_.name, wanted);
+  const word expected = word::number(wanted.expected);
+  const word writer = word::owner(wanted.writer);
+  const word token = word::fence(wanted.token);
+  return run({scripts().swap_cell,
+              wanted.name->view(),
+              key_set::cell,
+              {expected.view(), wanted.value, writer.view(), token.view()}},
+             wanted.name->view(), give_up, [](const reply& said) {
+               cursor in{said};
+               in.array();
+               const std::string_view word = in.text();
+               seam::swap_answer answer;
+               answer.outcome = word == "swapped"   ? result::swapped
+                                : word == "changed" ? result::changed
+                                                    : result::shut_out;
+               answer.now = read_cell_parts(in);
+               return answer;
+             });
+}
+
+std::optional<seam::cell> engine::open_cell(const lock_name& name, fence token,
+                                            time_point give_up) {
+  const word shown = word::fence(token);
+  return run({scripts().open_cell, name.view(), key_set::cell, {shown.view()}}, name.view(),
+             give_up, [](const reply& said) -> std::optional<seam::cell> {
+               cursor in{said};
+               in.array();
+               if (in.number() == 0) return std::nullopt;
+               return read_cell_parts(in);
+             });
+}
+
+}  // namespace crosslock::redis

@@ -1,0 +1,56 @@
+// Plain exchanges on a connection that nobody else uses yet.
+#include "engines/redis/greeting.hpp"
+
+#include <array>
+#include <initializer_list>
+
+namespace crosslock::redis {
+namespace {
+
+void exchange(stream& to, parser& from, const address& where, const command& what, reply& answer,
+              time_point give_up) {
+  std::string out;
+  what.write(out);
+  to.write_all(out, give_up);
+  std::array<char, 4096> buffer;
+  while (!from.next(answer)) {
+    const std::size_t count = to.read_some(buffer, give_up);
+    if (count == 0) {
+      throw make_error(errc::timed_out, where.shown() + " accepts connections but says nothing");
+    }
+    from.feed({buffer.data(), count});
+  }
+  if (answer.failed()) throw error_in(answer.failure(), where.shown(), {});
+}
+
+}  // namespace
+
+void introduce(stream& to, parser& from, const address& as, time_point give_up) {
+  reply answer;
+  if (as.has_credentials()) {
+    const bool named = !as.user.empty();
+    const plain_command auth =
+        named ? plain_command{"AUTH", as.user, as.password} : plain_command{"AUTH", as.password};
+    exchange(to, from, as, auth, answer, give_up);
+  }
+  if (as.database != 0) {
+    const std::string number = std::to_string(as.database);
+    exchange(to, from, as, plain_command{"SELECT", number}, answer, give_up);
+  }
+}
+
+std::string ask_for_info(stream& to, parser& from, const address& where, time_point give_up) {
+  reply answer;
+  exchange(to, from, where, plain_command{"INFO"}, answer, give_up);
+  return std::string{cursor{answer}.text()};
+}
+
+void refuse_unfit(std::span<const seam::finding> findings, const address& where) {
+  for (const seam::finding& one : findings) {
+    if (one.weight == seam::severity::refusal) {
+      throw make_error(one.code, where.shown() + ": " + one.text);
+    }
+  }
+}
+
+}  // namespace crosslock::redis

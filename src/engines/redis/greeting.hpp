@@ -1,0 +1,25 @@
+// The first words on a new connection: who we are, and whether this server will do.
+#pragma once
+
+#include "engine/finding.hpp"
+#include "engines/redis/address.hpp"
+#include "engines/redis/protocol.hpp"
+#include "engines/redis/reply.hpp"
+#include "engines/redis/stream.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace crosslock::redis {
+
+/// User, password and database. Throws `denied` or `invalid_url`.
+void introduce(stream& to, parser& from, const address& as, time_point give_up);
+
+/// The server's own description of itself. Throws what a refusal means.
+std::string ask_for_info(stream& to, parser& from, const address& where, time_point give_up);
+
+/// Throws the gravest refusal among the findings, if there is one.
+void refuse_unfit(std::span<const seam::finding> findings, const address& where);
+
+}  // namespace crosslock::redis

@@ -1,0 +1,271 @@
+-- What all scripts share: who holds the name, who stands in line, and who goes in next. It restates
+-- src/engine/line_rule.hpp and follows the memory engine's server, which is the specification.
+--
+-- The name's own key, as other lock libraries know it:
+--   <owner>:<fence>     one exclusive holder of ours      (rest of its lease: PTTL)
+--   crosslock:shared    shared or permit holders, listed in `in`
+--   anything else       a foreign lock: an exclusive holder that never hears of us
+-- fence: <last block> <since> <client> <ticket of an untaken offer, or 0> <who>
+-- line:  owner -> ticket          wait: owner -> <wish> <lease> <place ends> <since> <client> <who>
+-- in:    owner -> <wish> <end> <since> <client> <fence> <last block> <ticket> <who>
+-- Times are the server's: `since` in us, the others in ms. A wish is three words: 'p 2 5' is two of
+-- five permits; 'x 1 1' exclusive, 's 1 1' shared.
+local name, fence_key, line_key, wait_key, in_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local pause_key, run_key = KEYS[6], KEYS[7]
+local SHARED = 'crosslock:shared'
+local DAY = 86400
+local LINE_MAX = 8192
+local FENCE_MAX = '9223372036854775807'
+local BLOCK = 4096
+local PAUSE, RUN = 300, 1000
+local now_us = string.sub('000000000' .. time[1], -10) .. string.sub('00000' .. time[2], -6)
+local now = tonumber(string.sub(now_us, 1, 13))
+local held = redis.call('GET', name)
+local last_block
+
+local function exclusive() return held and held ~= SHARED end
+
+-- Owner and fence of an exclusive holder of ours; nothing for a foreign one.
+local function holder()
+  local owner, fence = string.match(held or '', '^(%x+):(%d+)$')
+  if owner and #owner == 32 then return owner, fence end
+end
+
+local function record()
+  return string.match(redis.call('GET', fence_key) or '', '^(%d+) (%d+) (%x+) (%d+) (.*)$')
+end
+
+-- Sums of 19 digits, exactly: a number of Lua has only 53 bits.
+local function add(fence, more)
+  local high, low = tonumber(string.sub(fence, 1, 10)), tonumber(string.sub(fence, 11, 19)) + more
+  if low >= 1e9 then high, low = high + 1, low - 1e9 end
+  return string.format('%010d%09d', high, low)
+end
+
+-- max(last block + 4096, time): by the counter while there is one, by the clock when it was lost.
+-- False at the end of all fences.
+local function next_block()
+  if not last_block then
+    local known = record()
+    last_block = known and string.sub('000000000000000000' .. known, -19) or ''
+  end
+  local fence = now_us .. '000'
+  if last_block ~= '' then
+    local least = add(last_block, BLOCK)
+    if least > FENCE_MAX then return false end
+    if least > fence then fence = least end
+  end
+  last_block = fence
+  return fence
+end
+
+local function write_record(fence, since, client, ticket, who)
+  redis.call('SET', fence_key,
+             fence .. ' ' .. since .. ' ' .. client .. ' ' .. ticket .. ' ' .. who, 'EX', DAY)
+end
+
+local function offer_of(lease) return math.min(lease, math.max(1000, math.floor(lease / 10))) end
+
+-- How many have heard it. Without the right to publish nobody hears anything.
+local function tell(client, words)
+  local heard = redis.pcall('PUBLISH', 'crosslock:to:' .. client, words .. ' ' .. name)
+  return type(heard) == 'number' and heard or 0
+end
+
+local function can_hear(client)
+  local listening = redis.pcall('PUBSUB', 'NUMSUB', 'crosslock:to:' .. client)
+  return listening.err == nil and listening[2] > 0
+end
+
+-- A key that is not there has no expiry to compare with: GT would leave it without one.
+local function live_on(key, ms)
+  if redis.call('PTTL', key) < 0 then
+    redis.call('PEXPIRE', key, ms)
+  else
+    redis.call('PEXPIRE', key, ms, 'GT')
+  end
+end
+
+local function read_waiter(text)
+  local mode, permits, of, lease, ends, since, client, who =
+    string.match(text, '^(%a) (%d+) (%d+) (%d+) (%d+) (%d+) (%x+) (.*)$')
+  return {mode = mode, permits = tonumber(permits), of = tonumber(of), lease = tonumber(lease),
+          ends = tonumber(ends), since = since, client = client, who = who}
+end
+
+local function write_waiter(owner, w)
+  redis.call('HSET', wait_key, owner, string.format('%s %d %d %d %.0f ', w.mode, w.permits, w.of,
+             w.lease, w.ends) .. w.since .. ' ' .. w.client .. ' ' .. w.who)
+  local place = offer_of(w.lease)
+  live_on(line_key, place + 500)
+  live_on(wait_key, place + 500)
+end
+
+local function leave_line(owner)
+  redis.call('ZREM', line_key, owner)
+  redis.call('HDEL', wait_key, owner)
+end
+
+local function read_insider(text)
+  local mode, permits, of, ends, since, client, fence, block, ticket, who =
+    string.match(text, '^(%a) (%d+) (%d+) (%d+) (%d+) (%x+) (%d+) (%d+) (%d+) (.*)$')
+  return {mode = mode, permits = tonumber(permits), of = tonumber(of), ends = tonumber(ends),
+          since = since, client = client, fence = fence, block = block, ticket = ticket, who = who}
+end
+
+-- The name stays taken until the last of those inside has gone.
+local function write_insider(owner, h)
+  redis.call('HSET', in_key, owner, string.format('%s %d %d %.0f ', h.mode, h.permits, h.of,
+             h.ends) .. h.since .. ' ' .. h.client .. ' ' .. h.fence .. ' ' .. h.block .. ' ' ..
+             h.ticket .. ' ' .. h.who)
+  local rest = math.max(1, h.ends - now)
+  if held == SHARED then
+    redis.call('PEXPIRE', name, rest, 'GT')
+  else
+    redis.call('SET', name, SHARED, 'PX', rest)
+    held = SHARED
+  end
+  live_on(in_key, rest)
+end
+
+local function free_name()
+  redis.call('DEL', name)
+  held = false
+end
+
+local function remove_insider(owner)
+  redis.call('HDEL', in_key, owner)
+  if redis.call('HLEN', in_key) == 0 then free_name() end
+end
+
+-- Everybody inside, by owner. Drops those whose lease has ended.
+local function insiders()
+  local found = {}
+  if held ~= SHARED then
+    if not held then redis.call('DEL', in_key) end
+    return found
+  end
+  local all = redis.call('HGETALL', in_key)
+  for i = 1, #all, 2 do
+    local one = read_insider(all[i + 1])
+    if one.ends > now then
+      found[all[i]] = one
+    else
+      redis.call('HDEL', in_key, all[i])
+    end
+  end
+  if next(found) == nil then free_name() end
+  return found
+end
+
+local function insider(owner)
+  if held ~= SHARED then return end
+  local text = redis.call('HGET', in_key, owner)
+  local one = text and read_insider(text)
+  if one and one.ends > now then return one end
+end
+
+-- The line rule: who stands before somebody, and whether that lets him in.
+local function admits(before, wish)
+  if wish.mode == 'x' then return not before.anybody end
+  if before.exclusive then return false end
+  return wish.mode == 's' or before.permits + wish.permits <= wish.of
+end
+
+local function add_before(before, wish)
+  before.anybody = true
+  if wish.mode == 'x' then before.exclusive = true end
+  if wish.mode == 'p' then
+    before.permits = before.permits + wish.permits
+    before.of = wish.of
+  end
+end
+
+local function those_inside()
+  local before = {anybody = exclusive(), exclusive = exclusive(), permits = 0}
+  for _, one in pairs(insiders()) do add_before(before, one) end
+  return before
+end
+
+-- foreign=share: after a run of our holders the name is left alone for a while, so that libraries
+-- which only poll find it free.
+local function begin_run()
+  if not run_key then return end
+  redis.call('SET', run_key, now, 'NX')
+  redis.call('PEXPIRE', run_key, 3600000)
+end
+
+local function pause_left()
+  return run_key and math.max(0, redis.call('PTTL', pause_key)) or 0
+end
+
+-- At the end of a hold. True when the name is now left to others.
+local function end_of_hold()
+  if not run_key then return false end
+  local began = redis.call('GET', run_key)
+  if not began or now - tonumber(began) < RUN then
+    redis.call('PEXPIRE', run_key, PAUSE)
+    return false
+  end
+  redis.call('DEL', run_key)
+  redis.call('SET', pause_key, '1', 'PX', PAUSE)
+  local head = redis.call('ZRANGE', line_key, 0, 0)[1]
+  local text = head and redis.call('HGET', wait_key, head)
+  if text then tell(read_waiter(text).client, 'look ' .. head) end
+  return true
+end
+
+local function let_in(owner, wish, lease, since, client, ticket, who, fence)
+  if wish.mode == 'x' then
+    write_record(fence, since, client, ticket, who)
+    held = owner .. ':' .. fence
+    redis.call('SET', name, held, 'PX', lease)
+  else
+    write_record(fence, since, client, '0', who)
+    write_insider(owner, {mode = wish.mode, permits = wish.permits, of = wish.of,
+                  ends = now + lease, since = since, client = client, fence = fence, block = fence,
+                  ticket = ticket, who = who})
+  end
+  begin_run()
+end
+
+-- Hands the name to whoever may go in. The one who asks hears the reply, and gets his whole lease;
+-- others get an offer by push, and one whom no push reaches keeps his place but is passed over.
+-- False when there are no fences left.
+local function serve(asking, lease)
+  if exclusive() or redis.call('EXISTS', line_key) == 0 or pause_left() > 0 then return true end
+  local before = those_inside()
+  local from = 0
+  while not before.exclusive do
+    local some = redis.call('ZRANGE', line_key, from, from + 15, 'WITHSCORES')
+    if #some == 0 then break end
+    for i = 1, #some, 2 do
+      local owner, text = some[i], redis.call('HGET', wait_key, some[i])
+      local w = text and read_waiter(text)
+      if not w or w.ends <= now then
+        leave_line(owner)
+      elseif not admits(before, w) then
+        from = from + 1
+        if owner == asking or can_hear(w.client) then add_before(before, w) end
+      else
+        local fence = next_block()
+        if not fence then return false end
+        local ticket, more = '0', redis.call('ZCARD', line_key) > 1
+        local stays = lease
+        if owner ~= asking then
+          ticket, stays = string.format('%.0f', tonumber(some[i + 1])), offer_of(w.lease)
+        end
+        if owner == asking or tell(w.client, 'granted ' .. owner .. ' ' .. ticket .. ' ' .. fence ..
+                                   ' ' .. stays .. ' ' .. (more and 1 or 0)) > 0 then
+          leave_line(owner)
+          let_in(owner, w, stays, now_us, w.client, ticket, w.who, fence)
+          add_before(before, w)
+        else
+          from = from + 1
+        end
+      end
+      if before.exclusive then break end
+    end
+  end
+  return true
+end

@@ -1,0 +1,7 @@
+-- open_cell: shows a fence to a cell, which refuses every lower one from then on. KEYS: the cell.
+-- ARGV: fence (19 digits). {0} when a higher one was here, else {1, version, highest, value}.
+local version, highest, value =
+  unpack(redis.call('HMGET', KEYS[1], 'version', 'highest', 'value'))
+if highest and ARGV[1] < highest then return {0} end
+redis.call('HSET', KEYS[1], 'highest', ARGV[1])
+return {1, version or '0', ARGV[1], value or ''}

@@ -1,0 +1,66 @@
+// A request that has been asked and not yet been answered: the place where its answer will be.
+#pragma once
+
+#include "engine/clock.hpp"
+#include "engines/redis/reply.hpp"
+
+#include <crosslock/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace crosslock::redis {
+
+/// Guarded by the connection's mutex until it is settled; then its caller's alone. Used again and
+/// again: what it points to stays allocated.
+struct pending {
+  static constexpr std::uint32_t waiting = 0;
+  static constexpr std::uint32_t settled = 1;    ///< answered, or failed
+  static constexpr std::uint32_t must_lead = 2;  ///< read for everybody from now on
+
+  seam::park_word state{waiting};  ///< its caller parks here
+  std::size_t expected = 1;        ///< answers to come
+  std::size_t got = 0;
+  std::vector<reply> answers;  ///< the first `got` of them are filled
+  std::optional<error> failure;
+  bool abandoned = false;  ///< its caller has gone: whatever comes is thrown away
+  time_point asked{};
+  time_point give_up{};
+  std::function<void(const reply*, const error*)> done;  ///< set: nobody is parked here
+};
+
+/// First in, first out, without allocating once it is as long as it gets.
+class pending_queue {
+ public:
+  bool empty() const noexcept { return size_ == 0; }
+  std::size_t size() const noexcept { return size_; }
+  pending& front() noexcept { return *ring_[first_]; }
+  pending& operator[](std::size_t index) noexcept {
+    return *ring_[(first_ + index) & (ring_.size() - 1)];
+  }
+  void push(pending& last) {
+    if (size_ == ring_.size()) grow();
+    ring_[(first_ + size_++) & (ring_.size() - 1)] = &last;
+  }
+  void pop() noexcept {
+    first_ = (first_ + 1) & (ring_.size() - 1);
+    --size_;
+  }
+
+ private:
+  void grow() {
+    std::vector<pending*> wider(ring_.empty() ? 16 : 2 * ring_.size());
+    for (std::size_t i = 0; i < size_; ++i) wider[i] = &(*this)[i];
+    ring_.swap(wider);
+    first_ = 0;
+  }
+
+  std::vector<pending*> ring_;  ///< its length is a power of two
+  std::size_t first_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace crosslock::redis

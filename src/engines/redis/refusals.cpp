@@ -1,0 +1,104 @@
+// What a server says instead of an answer, and what that means for whoever asked.
+#include "engines/redis/protocol.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace crosslock::redis {
+namespace {
+
+struct meaning {
+  std::string_view begins;
+  errc code;
+  std::string_view what_to_do;  ///< appended to what the server said
+};
+
+/// Retryable ones (`unreachable`) may be over when the same call is made again.
+constexpr std::array meanings{
+    meaning{"LOADING", errc::unreachable, "; it is reading its data, try again soon"},
+    meaning{"READONLY", errc::unreachable, "; this is a replica: name the primary"},
+    meaning{"MASTERDOWN", errc::unreachable, "; this is a replica: name the primary"},
+    meaning{"OOM", errc::unreachable, "; raise maxmemory or remove data"},
+    meaning{"MISCONF", errc::unreachable, "; it cannot write to its disk: make room there"},
+    meaning{"NOREPLICAS", errc::unreachable, "; see min-replicas-to-write"},
+    meaning{"BUSY", errc::unreachable, "; somebody's script runs for too long: SCRIPT KILL"},
+    meaning{"TRYAGAIN", errc::unreachable, ""},
+    meaning{"CLUSTERDOWN", errc::unreachable, ""},
+    meaning{"ERR max number of clients", errc::unreachable, "; raise maxclients"},
+    meaning{"NOAUTH", errc::denied, "; give user and password in the URL"},
+    meaning{"WRONGPASS", errc::denied, "; user or password are wrong"},
+    meaning{"ERR invalid password", errc::denied, "; the password is wrong"},
+    meaning{"ERR AUTH", errc::denied, "; this server expects no password"},
+    meaning{"ERR Client sent AUTH", errc::denied, "; this server expects no password"},
+    meaning{"NOPERM", errc::denied, "; see docs/engines/redis.md for the rights that are needed"},
+    meaning{"DENIED", errc::denied, ""},
+    meaning{"WRONGTYPE", errc::conflict, "; the key is not a lock of the string family"},
+    meaning{"MOVED", errc::unsupported, "; Redis Cluster is not supported yet"},
+    meaning{"ASK ", errc::unsupported, "; Redis Cluster is not supported yet"},
+    meaning{"CROSSSLOT", errc::unsupported, "; Redis Cluster is not supported yet"},
+    meaning{"ERR DB index", errc::invalid_url, "; choose another database number in the URL"},
+    meaning{"ERR invalid DB index", errc::invalid_url, "; choose another database number"},
+};
+
+/// Our scripts' own refusals: `CROSSLOCK word more`.
+error refusal_of_ours(std::string_view words, std::string_view name) {
+  const std::size_t space = words.find(' ');
+  const std::string_view what = words.substr(0, space);
+  const std::string more{space == std::string_view::npos ? "" : words.substr(space + 1)};
+  const std::string quoted = "'" + std::string{name} + "'";
+  if (what == "fence_exhausted") {
+    return make_error(errc::fence_exhausted,
+                      "the fence of " + quoted + " has reached 2^63 - 1; use another name");
+  }
+  if (what == "queue_full") {
+    return make_error(errc::queue_full,
+                      "the line of " + quoted + " has reached its cap of " + more + " waiters");
+  }
+  if (what == "another_mode") {
+    return make_error(errc::conflict, quoted + " is held in another mode");
+  }
+  if (what == "permits") {
+    return make_error(errc::conflict, quoted + ": cannot give so many permits");
+  }
+  if (what == "semaphore_of") {
+    return make_error(errc::conflict,
+                      quoted + " is a semaphore of " + more + " permits, not of that many");
+  }
+  return make_error(errc::protocol, "a script said '" + std::string{words} + "'");
+}
+
+/// A script that fails is told with where it failed; what counts is the server's own word.
+std::string_view own_words(std::string_view failure) noexcept {
+  const std::size_t end = failure.find(" script: ");
+  return failure.substr(0, end);
+}
+
+}  // namespace
+
+error error_in(std::string_view failure, std::string_view server, std::string_view name) {
+  constexpr std::string_view ours = "CROSSLOCK ";
+  if (failure.starts_with(ours)) {
+    return refusal_of_ours(own_words(failure).substr(ours.size()), name);
+  }
+  const auto known = std::ranges::find_if(
+      meanings, [&](const meaning& one) { return failure.starts_with(one.begins); });
+  const errc code = known == meanings.end() ? errc::protocol : known->code;
+  std::string text{server};
+  text += " says '";
+  text += own_words(failure);
+  text += '\'';
+  if (!name.empty()) text += " to a request about '" + std::string{name} + "'";
+  if (known != meanings.end()) text += known->what_to_do;
+  return make_error(code, text);
+}
+
+bool script_unknown(const reply& answer) noexcept {
+  return answer.failed() && answer.failure().starts_with("NOSCRIPT");
+}
+
+bool needs_new_connection(std::string_view failure) noexcept {
+  return failure.starts_with("READONLY") || failure.starts_with("MASTERDOWN") ||
+         failure.starts_with("NOAUTH");
+}
+
+}  // namespace crosslock::redis

@@ -1,0 +1,34 @@
+// The scripts that the server runs: the .lua files of this folder, put together.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace crosslock::redis {
+
+struct script {
+  std::string_view name;  ///< of the verb
+  std::string text;
+  std::string sha;  ///< how the server knows it: 40 hexadecimal digits
+};
+
+struct script_table {
+  script ask;
+  script withdraw;
+  script renew;
+  script release;
+  script adopt;
+  script break_lock;
+  script look;
+  script swap_cell;
+  script open_cell;
+
+  std::array<const script*, 9> all() const noexcept {
+    return {&ask, &withdraw, &renew, &release, &adopt, &break_lock, &look, &swap_cell, &open_cell};
+  }
+};
+
+const script_table& scripts();
+
+}  // namespace crosslock::redis

@@ -1,0 +1,153 @@
+// The texts of holders and waiters are written by line.lua.
+#include "engines/redis/sight.hpp"
+
+#include "engines/redis/failure.hpp"
+#include "engines/redis/protocol.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+namespace crosslock::redis {
+namespace {
+
+constexpr std::string_view shared_mark = "crosslock:shared";
+
+/// Words between spaces; the last one is all that is left.
+class fields {
+ public:
+  explicit fields(std::string_view text) noexcept : rest_{text} {}
+
+  std::string_view word() {
+    const std::size_t space = std::min(rest_.find(' '), rest_.size());
+    const std::string_view found = rest_.substr(0, space);
+    rest_.remove_prefix(std::min(space + 1, rest_.size()));
+    return found;
+  }
+  std::int64_t number() {
+    const std::string_view digits = word();
+    std::int64_t value = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+  }
+  std::string rest() const { return std::string{rest_}; }
+
+ private:
+  std::string_view rest_;
+};
+
+claim_mode mode_of(std::string_view word) noexcept {
+  return word == "s"   ? claim_mode::shared
+         : word == "p" ? claim_mode::permit
+                       : claim_mode::exclusive;
+}
+
+claim_info read_waiter(std::string_view owner, std::string_view text, std::int64_t now_us) {
+  fields in{text};
+  claim_info one;
+  one.owner = owner_id::parse(owner).value_or(owner_id{});
+  one.mode = mode_of(in.word());
+  for (int skipped = 0; skipped < 4; ++skipped) in.word();  // permits, of, lease, end of the place
+  one.age = std::chrono::microseconds{now_us - in.number()};
+  in.word();  // client
+  one.who = in.rest();
+  return one;
+}
+
+claim_info read_insider(std::string_view owner, std::string_view text, std::int64_t now_us) {
+  fields in{text};
+  claim_info one;
+  one.owner = owner_id::parse(owner).value_or(owner_id{});
+  one.mode = mode_of(in.word());
+  in.word();
+  in.word();
+  one.lease_left = std::chrono::milliseconds{in.number()} - std::chrono::microseconds{now_us};
+  one.age = std::chrono::microseconds{now_us - in.number()};
+  in.word();  // client
+  one.fence = fence{in.number()};
+  in.word();  // block
+  in.word();  // ticket
+  one.who = in.rest();
+  return one;
+}
+
+/// The one holder of a name: ours, or of a library that shares the key with us.
+claim_info read_holder(std::string_view value, std::int64_t rest_ms, std::string_view record,
+                       std::int64_t now_us) {
+  claim_info one;
+  one.lease_left = rest_ms < 0 ? duration::max() : std::chrono::milliseconds{rest_ms};
+  const std::size_t colon = value.find(':');
+  const auto owner = owner_id::parse(value.substr(0, colon));
+  if (owner && colon != std::string_view::npos) {
+    one.owner = *owner;
+    one.fence = fence{fields{value.substr(colon + 1)}.number()};
+    fields in{record};
+    in.word();  // the last block
+    one.age = std::chrono::microseconds{now_us - in.number()};
+    in.word();  // client
+    in.word();  // ticket
+    one.who = in.rest();
+  } else {
+    one.owner = owner.value_or(owner_id{});
+    one.who = "a lock of another library, value '" + std::string{value.substr(0, 64)} + "'";
+  }
+  return one;
+}
+
+}  // namespace
+
+lock_info read_sight(std::string name, const reply& said) {
+  lock_info info{.name = std::move(name), .holders = {}, .line = {}};
+  cursor in{said};
+  in.array();
+  const std::int64_t now_us = in.digits();
+  const std::string_view held = in.text();
+  const std::int64_t rest_ms = in.number();
+  const std::string_view record = in.text();
+  for (std::size_t count = in.array(); count > 1; count -= 2) {
+    const std::string_view owner = in.text();
+    info.holders.push_back(read_insider(owner, in.text(), now_us));
+  }
+  std::ranges::sort(info.holders, {}, &claim_info::fence);
+  if (!held.empty() && held != shared_mark) {
+    info.holders.push_back(read_holder(held, rest_ms, record, now_us));
+  }
+  for (std::size_t count = in.array(); count > 1; count -= 2) {
+    const std::string_view owner = in.text();
+    info.line.push_back(read_waiter(owner, in.text(), now_us));
+  }
+  return info;
+}
+
+void read_renewal(const reply& said, seam::renewal& into) {
+  using result = seam::renewal::result;
+  into.outcome = result::unknown;
+  if (said.failed()) {
+    // Something else stands there now.
+    if (said.failure().starts_with("WRONGTYPE")) into.outcome = result::lost;
+    return;
+  }
+  cursor in{said};
+  bool wanted = false;
+  fence more;
+  if (in.kind() == reply::kind::integer) {
+    wanted = in.number() == 2;
+  } else {
+    in.array();
+    if (in.number() == 0) {
+      into.outcome = result::lost;
+      return;
+    }
+    wanted = in.number() != 0;
+    const std::string_view block = in.text();
+    if (!block.empty()) more = fence{fields{block}.number()};
+  }
+  into.outcome = result::renewed;
+  into.granted_lease = into.lease;
+  into.wanted = wanted;
+  into.more_first = more;
+  into.more_last = more.value() == 0 ? fence{} : last_of_block(more);
+}
+
+}  // namespace crosslock::redis

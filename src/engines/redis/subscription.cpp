@@ -1,0 +1,173 @@
+// Pushes are hints: whatever is lost here is found by the next look of whoever waits.
+#include "engines/redis/subscription.hpp"
+
+#include "engine/backoff.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+namespace crosslock::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t read_at_once = std::size_t{16} << 10;
+constexpr retry_options reconnecting{.base = 10ms, .tries = 0, .cap = 1s};
+constexpr duration connect_within = 2s;
+
+int poll_milliseconds(duration rest) {
+  if (rest <= duration::zero()) return 0;
+  const auto whole = std::chrono::ceil<std::chrono::milliseconds>(rest);
+  return static_cast<int>(std::min<std::chrono::milliseconds>(whole, 60s).count());
+}
+
+}  // namespace
+
+subscription::subscription(std::string channel, connection& commands, connection::greeting greet,
+                           seam::clock& clock, events report)
+    : channel_{std::move(channel)},
+      commands_{commands},
+      greet_{std::move(greet)},
+      clock_{clock},
+      events_{std::move(report)},
+      bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
+      buffer_(read_at_once) {
+  if (bell_ < 0) {
+    throw make_error(errc::unreachable, "no file descriptor is left to wake a thread by", errno);
+  }
+}
+
+subscription::~subscription() {
+  stop();
+  if (bell_ >= 0) ::close(bell_);
+}
+
+void subscription::start(time_point give_up) {
+  std::optional<error> refusal;
+  try {
+    subscribe(give_up);
+  } catch (const error& why) {
+    if (why.which() != errc::denied) throw;
+    refused_ = true;
+    refusal = why;
+  }
+  thread_ = clock_.start("crosslock-hear", [this] { work(); });
+  if (refusal) throw error{*refusal};
+}
+
+void subscription::subscribe(time_point give_up) {
+  parser_.reset();
+  auto fresh = stream::connect(commands_.where(), clock_, give_up);
+  greet_(*fresh, parser_, give_up);
+  std::string out;
+  plain_command{"SUBSCRIBE", channel_}.write(out);
+  fresh->write_all(out, give_up);
+  while (!parser_.next(message_)) {
+    const std::size_t count = fresh->read_some(buffer_, give_up);
+    if (count == 0) {
+      throw make_error(errc::timed_out, commands_.where().shown() + " did not answer SUBSCRIBE");
+    }
+    parser_.feed({buffer_.data(), count});
+  }
+  if (message_.failed()) {
+    throw error_in(message_.failure(), commands_.where().shown(), channel_);
+  }
+  stream_ = std::move(fresh);
+  failures_ = 0;
+  listens_.store(true);
+}
+
+void subscription::ring() noexcept {
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(bell_, &one, sizeof one));
+}
+
+bool subscription::is_current() const noexcept { return thread_ && thread_->is_current(); }
+
+void subscription::work() {
+  while (!stopping_.load()) {
+    try {
+      listen_once();
+    } catch (const std::exception& why) {
+      drop(make_error(errc::unreachable, why.what()));
+    }
+  }
+}
+
+void subscription::drop(const error& why) {
+  stream_.reset();
+  listens_.store(false);
+  next_try_ = clock_.now() +
+              seam::retry_delay(reconnecting, static_cast<std::uint64_t>(failures_++), ~0ULL);
+  events_.deaf(why);
+}
+
+void subscription::listen_once() {
+  const connection::watch reading = commands_.needs_reading();
+  const time_point now = clock_.now();
+  time_point until = reading.until;
+  if (!stream_ && !refused_) until = std::min(until, next_try_);
+  if (stream_ && stream_->read_ahead()) until = now;
+  std::array<pollfd, 3> watched{
+      {{.fd = bell_, .events = POLLIN, .revents = 0},
+       {.fd = stream_ ? stream_->descriptor() : -1, .events = POLLIN, .revents = 0},
+       {.fd = reading.descriptor, .events = POLLIN, .revents = 0}}};
+  const int rest = until == time_point::max() ? -1 : poll_milliseconds(until - now);
+  if (::poll(watched.data(), watched.size(), rest) < 0 && errno != EINTR) {
+    throw make_error(errc::unreachable, "poll failed", errno);
+  }
+  if (watched[0].revents != 0) {
+    std::uint64_t rings = 0;
+    static_cast<void>(!::read(bell_, &rings, sizeof rings));
+  }
+  if (stopping_.load()) return;
+  if (stream_ && (watched[1].revents != 0 || stream_->read_ahead())) read_news();
+  if (watched[2].revents != 0 || reading.until <= clock_.now()) commands_.read_what_is_there();
+  if (!stream_ && !refused_ && next_try_ <= clock_.now()) try_again();
+}
+
+void subscription::read_news() {
+  const std::size_t count = stream_->read_some(buffer_, clock_.now());
+  if (count > 0) parser_.feed({buffer_.data(), count});
+  while (parser_.next(message_)) {
+    cursor in{message_};
+    if (in.kind() != reply::kind::array || in.array() != 3) continue;
+    if (in.text() != "message") continue;
+    in.text();  // the channel: there is only one
+    events_.heard(in.text());
+    if (stopping_.load()) return;
+  }
+}
+
+void subscription::try_again() {
+  try {
+    subscribe(clock_.now() + connect_within);
+  } catch (const error& why) {
+    if (why.which() == errc::denied) refused_ = true;
+    drop(why);
+    return;
+  }
+  events_.listening();
+}
+
+void subscription::stop() noexcept {
+  stopping_.store(true);
+  ring();
+  if (thread_) thread_->join();
+  thread_.reset();
+  listens_.store(false);
+}
+
+void subscription::abandon() noexcept {
+  if (bell_ >= 0) ::close(std::exchange(bell_, -1));
+  if (stream_) stream_->close_descriptor_only();
+}
+
+}  // namespace crosslock::redis

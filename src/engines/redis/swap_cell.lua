@@ -1,0 +1,19 @@
+-- swap_cell: writes if version and fence allow it. KEYS: the cell. ARGV: expected version, value,
+-- writer, fence (19 digits). Answers {'swapped'|'changed'|'shut_out', version, highest, value}.
+local version, highest, writer =
+  unpack(redis.call('HMGET', KEYS[1], 'version', 'highest', 'writer'))
+version, highest = version or '0', highest or '0000000000000000000'
+local function now(word)
+  return {word, version, highest, redis.call('HGET', KEYS[1], 'value') or ''}
+end
+-- Before anything else: what was written stays written, whoever has shown a fence since.
+if version ~= '0' and writer == ARGV[3] then return {'swapped', version, highest, ''} end
+if ARGV[4] < highest then return now('shut_out') end
+if ARGV[1] ~= version then return now('changed') end
+-- By the counter while there is one, by the clock when a restart has taken it back.
+local time = redis.call('TIME')
+local clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
+version = string.format('%.0f', math.max(tonumber(version) + 1, clock))
+redis.call('HSET', KEYS[1], 'version', version, 'highest', ARGV[4], 'writer', ARGV[3], 'value',
+           ARGV[2])
+return {'swapped', version, ARGV[4], ''}
