@@ -3,7 +3,7 @@
 -- ARGV: detached owner, any fence of its grant, next owner, lease in ms, client, who.
 local next_owner, proof, lease = ARGV[3], ARGV[2], tonumber(ARGV[4])
 local function proven(first, block)
-  return proof >= first and proof <= add(block, BLOCK - 1)
+  return proof >= first and proof <= add(pad(block), BLOCK - 1)
 end
 serve('', 0)
 local ours, first = holder()
@@ -13,9 +13,10 @@ if ours then
   local block, since = record()
   block = block and block > first and block or first
   if not proven(first, block) then return {0} end
-  redis.call('SET', name, next_owner .. ':' .. first, 'PX', lease)
+  redis.call('SET', name, next_owner .. ':' .. first .. (somebody_waits() and ':w' or ''), 'PX',
+             lease)
   write_record(block, since or now_us, ARGV[5], '0', ARGV[6])
-  return {1, first, redis.call('EXISTS', wait_key)}
+  return {1, first, somebody_waits() and 1 or 0}
 end
 local known_as = insider(next_owner) and next_owner or ARGV[1]
 local inside = insider(known_as)
@@ -23,4 +24,4 @@ if not inside or not proven(inside.fence, inside.block) then return {0} end
 redis.call('HDEL', in_key, known_as)
 inside.ends, inside.client, inside.ticket, inside.who = now + lease, ARGV[5], '0', ARGV[6]
 write_insider(next_owner, inside)
-return {1, inside.fence, redis.call('EXISTS', wait_key)}
+return {1, inside.fence, somebody_waits() and 1 or 0}

@@ -286,9 +286,12 @@ void engine::hear_answer(const ask_under_way& ask, const reply* said, const erro
 
 void engine::withdraw(const seam::claim& claim, time_point give_up) {
   room_.forget(claim.owner);
-  const word owner = word::owner(claim.owner);
-  run({scripts().withdraw, claim.name->view(), keys_, {owner.view(), "0"}}, claim.name->view(),
-      give_up, [](const reply&) { return 0; });
+  const ask_words words{claim};
+  run({scripts().withdraw,
+       claim.name->view(),
+       keys_,
+       {words.owner.view(), "0", words.lease.view(), client_, who_, words.wish}},
+      claim.name->view(), give_up, [](const reply&) { return 0; });
 }
 
 void engine::renew(std::span<seam::renewal> batch, time_point give_up) {

@@ -3,13 +3,15 @@
 --
 -- The name's own key, as other lock libraries know it:
 --   <owner>:<fence>     one exclusive holder of ours      (rest of its lease: PTTL)
+--   <owner>:<fence>:w   the same, and somebody waits
 --   crosslock:shared    shared or permit holders, listed in `in`
 --   anything else       a foreign lock: an exclusive holder that never hears of us
--- fence: <last block> <since> <client> <ticket of an untaken offer, or 0> <who>
--- line:  owner -> ticket          wait: owner -> <wish> <lease> <place ends> <since> <client> <who>
+-- fence: <last block><' ', or 'w': somebody may wait><since> <client> <untaken offer, or 0> <who>
+-- line:  <owner> <wish> <lease> <client> <who> -> ticket: since when, in us
+-- wait:  owner -> when the place ends; only of those who have refreshed theirs
 -- in:    owner -> <wish> <end> <since> <client> <fence> <last block> <ticket> <who>
--- Times are the server's: `since` in us, the others in ms. A wish is three words: 'p 2 5' is two of
--- five permits; 'x 1 1' exclusive, 's 1 1' shared.
+-- Times are the server's: `since` in us, the others in ms. A wish: 'x' exclusive, 's' shared,
+-- 'p:2:5' two of five permits.
 local name, fence_key, line_key, wait_key, in_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local pause_key, run_key = KEYS[6], KEYS[7]
 local SHARED = 'crosslock:shared'
@@ -27,13 +29,16 @@ local function exclusive() return held and held ~= SHARED end
 
 -- Owner and fence of an exclusive holder of ours; nothing for a foreign one.
 local function holder()
-  local owner, fence = string.match(held or '', '^(%x+):(%d+)$')
+  local owner, fence = string.match(held or '', '^(%x+):(%d+)')
   if owner and #owner == 32 then return owner, fence end
 end
 
+-- Last block, since, client, ticket, who.
 local function record()
-  return string.match(redis.call('GET', fence_key) or '', '^(%d+) (%d+) (%x+) (%d+) (.*)$')
+  return string.match(redis.call('GET', fence_key) or '', '^(%d+)[ w](%d+) (%x+) (%d+) (.*)$')
 end
+
+local function pad(fence) return string.sub('000000000000000000' .. fence, -19) end
 
 -- Sums of 19 digits, exactly: a number of Lua has only 53 bits.
 local function add(fence, more)
@@ -47,7 +52,7 @@ end
 local function next_block()
   if not last_block then
     local known = record()
-    last_block = known and string.sub('000000000000000000' .. known, -19) or ''
+    last_block = known and pad(known) or ''
   end
   local fence = now_us .. '000'
   if last_block ~= '' then
@@ -59,9 +64,11 @@ local function next_block()
   return fence
 end
 
+local function somebody_waits() return redis.call('EXISTS', line_key) == 1 end
+
 local function write_record(fence, since, client, ticket, who)
-  redis.call('SET', fence_key,
-             fence .. ' ' .. since .. ' ' .. client .. ' ' .. ticket .. ' ' .. who, 'EX', DAY)
+  redis.call('SET', fence_key, pad(fence) .. (somebody_waits() and 'w' or ' ') .. since .. ' ' ..
+             client .. ' ' .. ticket .. ' ' .. who, 'EX', DAY)
 end
 
 local function offer_of(lease) return math.min(lease, math.max(1000, math.floor(lease / 10))) end
@@ -77,7 +84,7 @@ local function can_hear(client)
   return listening.err == nil and listening[2] > 0
 end
 
--- A key that is not there has no expiry to compare with: GT would leave it without one.
+-- A key that has no expiry yet has none to compare with: GT would leave it so.
 local function live_on(key, ms)
   if redis.call('PTTL', key) < 0 then
     redis.call('PEXPIRE', key, ms)
@@ -86,38 +93,44 @@ local function live_on(key, ms)
   end
 end
 
-local function read_waiter(text)
-  local mode, permits, of, lease, ends, since, client, who =
-    string.match(text, '^(%a) (%d+) (%d+) (%d+) (%d+) (%d+) (%x+) (.*)$')
-  return {mode = mode, permits = tonumber(permits), of = tonumber(of), lease = tonumber(lease),
-          ends = tonumber(ends), since = since, client = client, who = who}
+local function read_wish(word)
+  local mode, permits, of = string.match(word, '^(%a):?(%d*):?(%d*)$')
+  return mode, tonumber(permits) or 1, tonumber(of) or 1
 end
 
-local function write_waiter(owner, w)
-  redis.call('HSET', wait_key, owner, string.format('%s %d %d %d %.0f ', w.mode, w.permits, w.of,
-             w.lease, w.ends) .. w.since .. ' ' .. w.client .. ' ' .. w.who)
-  local place = offer_of(w.lease)
-  live_on(line_key, place + 500)
-  live_on(wait_key, place + 500)
+local function member_of(owner, wish, lease, client, who)
+  return owner .. ' ' .. wish .. ' ' .. lease .. ' ' .. client .. ' ' .. who
 end
 
-local function leave_line(owner)
-  redis.call('ZREM', line_key, owner)
-  redis.call('HDEL', wait_key, owner)
+local function read_waiter(member, ticket)
+  local owner, wish, lease, client, who = string.match(member, '^(%x+) (%S+) (%d+) (%x+) (.*)$')
+  local w = {owner = owner, member = member, wish = wish, lease = tonumber(lease), client = client,
+             who = who, ticket = tonumber(ticket)}
+  w.mode, w.permits, w.of = read_wish(wish)
+  w.refreshed = redis.call('HGET', wait_key, owner)
+  w.ends = tonumber(w.refreshed) or math.floor(w.ticket / 1000) + offer_of(w.lease)
+  return w
+end
+
+local function leave_line(w)
+  redis.call('ZREM', line_key, w.member)
+  if w.refreshed then redis.call('HDEL', wait_key, w.owner) end
 end
 
 local function read_insider(text)
-  local mode, permits, of, ends, since, client, fence, block, ticket, who =
-    string.match(text, '^(%a) (%d+) (%d+) (%d+) (%d+) (%x+) (%d+) (%d+) (%d+) (.*)$')
-  return {mode = mode, permits = tonumber(permits), of = tonumber(of), ends = tonumber(ends),
-          since = since, client = client, fence = fence, block = block, ticket = ticket, who = who}
+  local wish, ends, since, client, fence, block, ticket, who =
+    string.match(text, '^(%S+) (%d+) (%d+) (%x+) (%d+) (%d+) (%d+) (.*)$')
+  local h = {wish = wish, ends = tonumber(ends), since = since, client = client, fence = fence,
+             block = block, ticket = ticket, who = who}
+  h.mode, h.permits, h.of = read_wish(wish)
+  return h
 end
 
 -- The name stays taken until the last of those inside has gone.
 local function write_insider(owner, h)
-  redis.call('HSET', in_key, owner, string.format('%s %d %d %.0f ', h.mode, h.permits, h.of,
-             h.ends) .. h.since .. ' ' .. h.client .. ' ' .. h.fence .. ' ' .. h.block .. ' ' ..
-             h.ticket .. ' ' .. h.who)
+  redis.call('HSET', in_key, owner, h.wish .. ' ' .. string.format('%.0f', h.ends) .. ' ' ..
+             h.since .. ' ' .. h.client .. ' ' .. h.fence .. ' ' .. h.block .. ' ' .. h.ticket ..
+             ' ' .. h.who)
   local rest = math.max(1, h.ends - now)
   if held == SHARED then
     redis.call('PEXPIRE', name, rest, 'GT')
@@ -209,22 +222,22 @@ local function end_of_hold()
   end
   redis.call('DEL', run_key)
   redis.call('SET', pause_key, '1', 'PX', PAUSE)
-  local head = redis.call('ZRANGE', line_key, 0, 0)[1]
-  local text = head and redis.call('HGET', wait_key, head)
-  if text then tell(read_waiter(text).client, 'look ' .. head) end
+  local head = redis.call('ZRANGE', line_key, 0, 0, 'WITHSCORES')
+  local first = head[1] and read_waiter(head[1], head[2])
+  if first then tell(first.client, 'look ' .. first.owner) end
   return true
 end
 
-local function let_in(owner, wish, lease, since, client, ticket, who, fence)
+-- Whoever is let in has left the line before.
+local function let_in(owner, wish, lease, client, ticket, who, fence)
   if wish.mode == 'x' then
-    write_record(fence, since, client, ticket, who)
-    held = owner .. ':' .. fence
+    write_record(fence, now_us, client, ticket, who)
+    held = owner .. ':' .. fence .. (somebody_waits() and ':w' or '')
     redis.call('SET', name, held, 'PX', lease)
   else
-    write_record(fence, since, client, '0', who)
-    write_insider(owner, {mode = wish.mode, permits = wish.permits, of = wish.of,
-                  ends = now + lease, since = since, client = client, fence = fence, block = fence,
-                  ticket = ticket, who = who})
+    write_record(fence, now_us, client, '0', who)
+    write_insider(owner, {wish = wish.wish, ends = now + lease, since = now_us, client = client,
+                  fence = fence, block = fence, ticket = ticket, who = who})
   end
   begin_run()
 end
@@ -233,32 +246,31 @@ end
 -- others get an offer by push, and one whom no push reaches keeps his place but is passed over.
 -- False when there are no fences left.
 local function serve(asking, lease)
-  if exclusive() or redis.call('EXISTS', line_key) == 0 or pause_left() > 0 then return true end
+  if exclusive() or not somebody_waits() or pause_left() > 0 then return true end
   local before = those_inside()
   local from = 0
   while not before.exclusive do
     local some = redis.call('ZRANGE', line_key, from, from + 15, 'WITHSCORES')
     if #some == 0 then break end
     for i = 1, #some, 2 do
-      local owner, text = some[i], redis.call('HGET', wait_key, some[i])
-      local w = text and read_waiter(text)
-      if not w or w.ends <= now then
-        leave_line(owner)
+      local w = read_waiter(some[i], some[i + 1])
+      if w.ends <= now then
+        leave_line(w)
       elseif not admits(before, w) then
         from = from + 1
-        if owner == asking or can_hear(w.client) then add_before(before, w) end
+        if w.owner == asking or can_hear(w.client) then add_before(before, w) end
       else
         local fence = next_block()
         if not fence then return false end
-        local ticket, more = '0', redis.call('ZCARD', line_key) > 1
-        local stays = lease
-        if owner ~= asking then
-          ticket, stays = string.format('%.0f', tonumber(some[i + 1])), offer_of(w.lease)
+        local ticket, stays = '0', lease
+        if w.owner ~= asking then
+          ticket, stays = string.format('%.0f', w.ticket), offer_of(w.lease)
         end
-        if owner == asking or tell(w.client, 'granted ' .. owner .. ' ' .. ticket .. ' ' .. fence ..
-                                   ' ' .. stays .. ' ' .. (more and 1 or 0)) > 0 then
-          leave_line(owner)
-          let_in(owner, w, stays, now_us, w.client, ticket, w.who, fence)
+        local more = redis.call('ZCARD', line_key) > 1 and 1 or 0
+        if w.owner == asking or tell(w.client, 'granted ' .. w.owner .. ' ' .. ticket .. ' ' ..
+                                     fence .. ' ' .. stays .. ' ' .. more) > 0 then
+          leave_line(w)
+          let_in(w.owner, w, stays, w.client, ticket, w.who, fence)
           add_before(before, w)
         else
           from = from + 1

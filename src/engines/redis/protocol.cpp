@@ -175,7 +175,7 @@ std::string wish_word(const seam::claim& claim) {
     case claim_mode::shared:
       return "s";
     case claim_mode::permit:
-      return "p " + std::to_string(claim.permits) + ' ' + std::to_string(claim.of);
+      return "p:" + std::to_string(claim.permits) + ':' + std::to_string(claim.of);
   }
   return "x";
 }

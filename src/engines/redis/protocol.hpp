@@ -85,7 +85,7 @@ class word {
   std::size_t length_ = 0;
 };
 
-/// 'x', 's', or 'p k n'.
+/// 'x', 's', or 'p:k:n'.
 std::string wish_word(const seam::claim& claim);
 
 /// What the server says instead of an answer. `server` is named in the text.

@@ -8,14 +8,12 @@ local inside = insider(owner)
 local more = ''
 if ours == owner and first == fence then
   redis.call('PEXPIRE', name, lease, 'GT')
-  if wants_fences or takes_up then
-    local block, since, client, ticket, who = record()
-    if wants_fences then more = next_block() or '' end
-    if who then
-      write_record(more ~= '' and more or block, since, client, takes_up and '0' or ticket, who)
-    elseif more ~= '' then
-      write_record(more, now_us, '0', '0', '?')
-    end
+  local block, since, client, ticket, who = record()
+  if wants_fences then more = next_block() or '' end
+  if who then
+    write_record(more ~= '' and more or block, since, client, takes_up and '0' or ticket, who)
+  elseif more ~= '' then
+    write_record(more, now_us, '0', '0', '?')
   end
 elseif inside and inside.fence == fence then
   inside.ends = math.max(inside.ends, now + lease)
@@ -31,4 +29,4 @@ elseif inside and inside.fence == fence then
 else
   return {0}
 end
-return {1, redis.call('EXISTS', wait_key), more}
+return {1, somebody_waits() and 1 or 0, more}

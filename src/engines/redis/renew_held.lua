@@ -3,8 +3,13 @@
 --
 -- KEYS: as for ask. ARGV: owner, fence (19 digits), lease in ms, what else: '' | 'f' for another
 -- block of fences | 'o' to take up an offer | 'fo'.
-if ARGV[4] == '' and redis.call('GET', KEYS[1]) == ARGV[1] .. ':' .. ARGV[2] then
-  redis.call('PEXPIRE', KEYS[1], ARGV[3], 'GT')
-  return 1 + redis.call('EXISTS', KEYS[4])
+if ARGV[4] == '' then
+  local held = redis.call('GET', KEYS[1])
+  local mine = ARGV[1] .. ':' .. ARGV[2]
+  local wanted = held == mine .. ':w'
+  if wanted or held == mine then
+    redis.call('PEXPIRE', KEYS[1], ARGV[3], 'GT')
+    return wanted and 2 or 1
+  end
 end
 local time = redis.call('TIME')

@@ -38,18 +38,18 @@ class fields {
 };
 
 claim_mode mode_of(std::string_view word) noexcept {
-  return word == "s"   ? claim_mode::shared
-         : word == "p" ? claim_mode::permit
-                       : claim_mode::exclusive;
+  return word == "s"             ? claim_mode::shared
+         : word.starts_with("p") ? claim_mode::permit
+                                 : claim_mode::exclusive;
 }
 
-claim_info read_waiter(std::string_view owner, std::string_view text, std::int64_t now_us) {
+claim_info read_waiter(std::string_view ticket, std::string_view text, std::int64_t now_us) {
   fields in{text};
   claim_info one;
-  one.owner = owner_id::parse(owner).value_or(owner_id{});
+  one.owner = owner_id::parse(in.word()).value_or(owner_id{});
   one.mode = mode_of(in.word());
-  for (int skipped = 0; skipped < 4; ++skipped) in.word();  // permits, of, lease, end of the place
-  one.age = std::chrono::microseconds{now_us - in.number()};
+  one.age = std::chrono::microseconds{now_us - fields{ticket}.number()};
+  in.word();  // lease
   in.word();  // client
   one.who = in.rest();
   return one;
@@ -60,8 +60,6 @@ claim_info read_insider(std::string_view owner, std::string_view text, std::int6
   claim_info one;
   one.owner = owner_id::parse(owner).value_or(owner_id{});
   one.mode = mode_of(in.word());
-  in.word();
-  in.word();
   one.lease_left = std::chrono::milliseconds{in.number()} - std::chrono::microseconds{now_us};
   one.age = std::chrono::microseconds{now_us - in.number()};
   in.word();  // client
@@ -82,8 +80,8 @@ claim_info read_holder(std::string_view value, std::int64_t rest_ms, std::string
   if (owner && colon != std::string_view::npos) {
     one.owner = *owner;
     one.fence = fence{fields{value.substr(colon + 1)}.number()};
-    fields in{record};
-    in.word();  // the last block
+    // The last block is followed by a mark, not by a space.
+    fields in{record.substr(std::min<std::size_t>(record.size(), 20))};
     one.age = std::chrono::microseconds{now_us - in.number()};
     in.word();  // client
     in.word();  // ticket
@@ -114,8 +112,8 @@ lock_info read_sight(std::string name, const reply& said) {
     info.holders.push_back(read_holder(held, rest_ms, record, now_us));
   }
   for (std::size_t count = in.array(); count > 1; count -= 2) {
-    const std::string_view owner = in.text();
-    info.line.push_back(read_waiter(owner, in.text(), now_us));
+    const std::string_view ticket = in.text();
+    info.line.push_back(read_waiter(ticket, in.text(), now_us));
   }
   return info;
 }

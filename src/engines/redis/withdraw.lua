@@ -1,16 +1,23 @@
 -- withdraw: leaves the line, or gives back a grant that nobody saw. With a ticket only the offer of
 -- that ticket, as long as nobody has taken it up.
 --
--- ARGV: owner, ticket or '0'.
+-- ARGV: owner, ticket or '0', and for those in line: lease in ms, client, who, wish.
 local owner, ticket = ARGV[1], ARGV[2]
-if ticket == '0' then leave_line(owner) end
+if ticket == '0' then
+  local member = member_of(owner, ARGV[6], ARGV[3], ARGV[4], ARGV[5])
+  local since = redis.call('ZSCORE', line_key, member)
+  if since then leave_line(read_waiter(member, since)) end
+end
 local gone = false
-if holder() == owner then
+local ours, fence = holder()
+if ours == owner then
   local _, _, _, offered = record()
   if ticket == '0' or ticket == offered then
     free_name()
     gone = true
   end
+elseif ours and held ~= ours .. ':' .. fence and not somebody_waits() then
+  redis.call('SET', name, ours .. ':' .. fence, 'KEEPTTL')  -- nobody is behind it any more
 else
   local inside = insider(owner)
   if inside and (ticket == '0' or ticket == inside.ticket) then
