@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t read_at_once = std::size_t{16} << 10;
 /// Below this, requests that come while the leader waits for an answer may wait with it: they will
 /// travel together. Above, each goes out at once.
-constexpr duration near_enough = 300us;
+constexpr duration near_enough = 200us;
+constexpr std::uint32_t round_trips_judged = 64;
 /// Pauses between tries to connect.
 constexpr retry_options reconnecting{.base = 5ms, .tries = 0, .cap = 500ms};
 
@@ -287,8 +288,10 @@ void connection::run_errands(guard& held) {
 void connection::note_round_trip(time_point now) {
   if (asked_at_ == time_point{}) return;
   const duration taken = now - std::exchange(asked_at_, time_point{});
-  round_trip_ += (taken - round_trip_) / 8;
-  far_ = round_trip_ > near_enough;
+  // The shortest of some: the others say how busy this machine is, not how far the server is.
+  shortest_ = std::min(shortest_, taken);
+  if (++round_trips_ % round_trips_judged != 0) return;
+  far_ = std::exchange(shortest_, duration::max()) > near_enough;
 }
 
 // The mutex is held. The server has not answered for as long as any request may take: the

@@ -118,7 +118,8 @@ class connection {
   std::size_t unsent_ = 0;  ///< how many of the last in line are only in out_
   pending_queue in_flight_;
   time_point asked_at_{};  ///< since when an answer is waited for, to measure round trips
-  duration round_trip_{};
+  duration shortest_ = duration::max();
+  std::uint32_t round_trips_ = 0;
 
   int failures_ = 0;  ///< to connect, in a row
   time_point next_try_{};
