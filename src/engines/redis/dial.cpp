@@ -124,16 +124,9 @@ address_list look_up(const address& to) {
 
 int dial_tcp(const address& to, seam::clock& clock, time_point give_up) {
   const address_list found = look_up(to);
-  int left = 0;
-  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) ++left;
-  int code = EHOSTUNREACH;
-  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next, --left) {
-    const time_point now = clock.now();
-    const int descriptor = dial_one(*one, clock, now + (give_up - now) / left);
-    if (descriptor >= 0) return descriptor;
-    code = -descriptor;
-  }
-  refuse(to, code);
+  const int descriptor = dial_any(found.get(), clock, give_up);
+  if (descriptor < 0) refuse(to, -descriptor);
+  return descriptor;
 }
 
 int dial_unix(const address& to, seam::clock& clock, time_point give_up) {
@@ -171,6 +164,18 @@ bool poll_until(int descriptor, short events, seam::clock& clock, time_point unt
     if (seen > 0 || (seen < 0 && errno != EINTR)) return true;  // the next call tells why
     if (left == duration::zero()) return false;
   }
+}
+
+int dial_any(const addrinfo* list, seam::clock& clock, time_point give_up) {
+  int left = 0;
+  for (const addrinfo* one = list; one != nullptr; one = one->ai_next) ++left;
+  int outcome = -EHOSTUNREACH;
+  for (const addrinfo* one = list; one != nullptr; one = one->ai_next, --left) {
+    const time_point now = clock.now();
+    outcome = dial_one(*one, clock, now + (give_up - now) / left);
+    if (outcome >= 0) break;
+  }
+  return outcome;
 }
 
 int dial(const address& to, seam::clock& clock, time_point give_up) {

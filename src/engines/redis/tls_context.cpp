@@ -77,7 +77,7 @@ std::string tls_error_text(unsigned long code) {
 }
 
 tls_context make_tls_context(const address& to) {
-  // Static objects of the program may hold locks until its very end, so OpenSSL must not take itself
+  // Static objects of the program may hold locks until its very end: OpenSSL must not take itself
   // down before.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr);
   ERR_clear_error();
