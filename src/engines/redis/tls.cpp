@@ -36,6 +36,7 @@ class tls_stream final : public stream {
   std::size_t take_outgoing();
   void flush(time_point give_up);
   bool fetch(time_point until);
+  void look_for_parting_words();
   [[noreturn]] void fail(int what);
 
   const std::string name_;
@@ -46,6 +47,7 @@ class tls_stream final : public stream {
 
   mutable std::mutex mutex_;  ///< held for computing only, never for waiting
   const tls_session session_;
+  bool heard_ = false;  ///< anything of what the server had to say after the greeting
 };
 
 tls_stream::~tls_stream() {
@@ -125,10 +127,32 @@ void tls_stream::write_all(std::string_view bytes, time_point give_up) {
       bytes.remove_prefix(static_cast<std::size_t>(taken));
       count = take_outgoing();
     }
-    send_all({outgoing_.data(), count}, give_up);
+    try {
+      send_all({outgoing_.data(), count}, give_up);
+    } catch (const error&) {
+      look_for_parting_words();
+      throw;
+    }
     // Rarely more: what a read left behind came before it.
     if (count == outgoing_.size()) flush(give_up);
   }
+}
+
+/// In TLS 1.3 a server judges our certificate when for us the greeting is over. It may have said
+/// what is wrong and hung up before our first words. Later nobody would be told of it that way, and
+/// another thread may be reading.
+void tls_stream::look_for_parting_words() {
+  {
+    const std::lock_guard lock{mutex_};
+    if (heard_) return;
+  }
+  std::array<char, 64> ignored;
+  bool more = false;
+  try {
+    more = fetch(time_point{});
+  } catch (const error&) {
+  }
+  if (more) (void)decrypt(ignored);
 }
 
 /// How many bytes; 0 when OpenSSL has to be fed first.
@@ -137,7 +161,10 @@ int tls_stream::decrypt(std::span<char> to) {
   ERR_clear_error();
   const int most = static_cast<int>(std::min(to.size(), std::size_t{1} << 30));
   const int count = SSL_read(session_.get(), to.data(), most);
-  if (count > 0) return count;
+  if (count > 0) {
+    heard_ = true;
+    return count;
+  }
   const int what = SSL_get_error(session_.get(), count);
   if (what != SSL_ERROR_WANT_READ) fail(what);
   return 0;
