@@ -18,11 +18,15 @@ constexpr std::size_t read_at_once = std::size_t{16} << 10;
 /// travel together. Above, each goes out at once.
 constexpr duration near_enough = 200us;
 constexpr std::uint32_t round_trips_judged = 64;
+/// A call may have less time than a server needs that is merely slow.
+constexpr duration silence_counts_after = 50ms;
 /// Pauses between tries to connect.
 constexpr retry_options reconnecting{.base = 5ms, .tries = 0, .cap = 500ms};
 
 error without_outcome(const error& why) {
-  return make_error(why.which(), std::string{why.what()}, why.native_code(), true);
+  return {why.which(),
+          why.what(),
+          {.engine = "redis", .native_code = why.native_code(), .outcome_unknown = true}};
 }
 
 }  // namespace
@@ -108,7 +112,7 @@ void connection::settle(guard& held, pending& mine) {
     in_time = lead(held, mine);
   }
   if (!in_time) {
-    throw make_error(errc::timed_out, where_.shown() + " did not answer in time", 0, true);
+    throw without_outcome(silence());
   }
   if (!mine.failure) return;
   const error why = *mine.failure;
@@ -134,6 +138,7 @@ bool connection::wait(guard& held, pending& mine) {
       return lead(held, mine);
     default:
       mine.abandoned = true;
+      if (stream_ && silent_since(mine.asked, clock_.now())) stream_->cut();
       return false;
   }
 }
@@ -154,7 +159,7 @@ bool connection::lead(guard& held, pending& mine) {
       if (clock_.now() < mine.give_up) continue;
       in_time = false;
       mine.abandoned = true;
-      note_silence();
+      if (silent_since(mine.asked, clock_.now())) throw silence();
       break;
     }
   } catch (const error& why) {
@@ -189,7 +194,12 @@ void connection::connect(guard& held, time_point give_up) {
   held.lock();
   failures_ = 0;
   last_failure_.reset();
+  hung_up_ = false;
+  heard_at_ = clock_.now();
   stream_ = std::move(fresh);
+  held.unlock();
+  needs_reader_();  // there is another descriptor to watch
+  held.lock();
 }
 
 // The mutex is held. Writes what has gathered, unless somebody does so already.
@@ -241,7 +251,8 @@ void connection::read_once(guard& held, time_point until) {
 
 // The mutex is held, before and after. Gives every complete answer to whom it belongs.
 void connection::dispatch(guard& held) {
-  note_round_trip(clock_.now());
+  heard_at_ = clock_.now();
+  note_round_trip(heard_at_);
   awake_.clear();
   while (parser_.next(current_)) {
     if (in_flight_.size() <= unsent_) {
@@ -294,11 +305,14 @@ void connection::note_round_trip(time_point now) {
   far_ = std::exchange(shortest_, duration::max()) > near_enough;
 }
 
-// The mutex is held. The server has not answered for as long as any request may take: the
-// connection may be dead without anybody having said so.
-void connection::note_silence() {
-  if (in_flight_.empty() || clock_.now() - in_flight_.front().asked < timeout_) return;
-  throw make_error(errc::timed_out, where_.shown() + " did not answer in time");
+// The mutex is held. Not a byte has come since that request: the connection may be dead without
+// anybody having said so. Whoever tries again had better not do so on the same one.
+bool connection::silent_since(time_point asked, time_point now) const noexcept {
+  return heard_at_ < asked && now - asked >= silence_counts_after;
+}
+
+error connection::silence() const {
+  return make_error(errc::timed_out, where_.shown() + " did not answer in time");
 }
 
 // The mutex is held. Nobody leads any more unless somebody else is found who must.
@@ -324,6 +338,10 @@ void connection::hand_over(guard& held) {
     return;
   }
   led_ = false;
+  if (hung_up_ && in_flight_.empty() && stream_) {
+    fail_all(held, make_error(errc::unreachable, where_.shown() + " has hung up"));
+    return;
+  }
   if (!errands) return;
   held.unlock();
   needs_reader_();

@@ -69,11 +69,15 @@ class connection {
 
   /// For the thread that reads when nobody else does: what to poll for, and until when.
   struct watch {
-    int descriptor = -1;
+    int descriptor = -1;  ///< of the connection, if there is one: the server may hang up
+    bool to_be_read = false;
     time_point until = time_point::max();
   };
   watch needs_reading();
   void read_what_is_there();
+  /// The server has hung up on that descriptor. A call that came later would not know whether it
+  /// was carried out.
+  void note_hang_up(int descriptor);
 
   /// Everybody inside fails with `closed`.
   void close() noexcept;
@@ -95,7 +99,8 @@ class connection {
   void read_once(guard& held, time_point until);
   void dispatch(guard& held);
   void hand_over(guard& held);
-  void note_silence();
+  error silence() const;
+  bool silent_since(time_point asked, time_point now) const noexcept;
   void fail_all(guard& held, const error& why);
   void run_errands(guard& held);
   void note_round_trip(time_point now);
@@ -117,6 +122,8 @@ class connection {
   std::string out_;         ///< gathered, not yet written
   std::size_t unsent_ = 0;  ///< how many of the last in line are only in out_
   pending_queue in_flight_;
+  time_point heard_at_{};  ///< when the last bytes came
+  bool hung_up_ = false;   ///< the server has, while somebody read
   time_point asked_at_{};  ///< since when an answer is waited for, to measure round trips
   duration shortest_ = duration::max();
   std::uint32_t round_trips_ = 0;

@@ -55,17 +55,25 @@ void connection::renounce(const error& why) {
 connection::watch connection::needs_reading() {
   const std::lock_guard held{mutex_};
   watch found;
-  if (led_ || closed_) return found;
+  if (closed_) return found;
+  if (stream_ && !hung_up_) found.descriptor = stream_->descriptor();
+  if (led_) return found;
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     if (in_flight_[i].done) found.until = std::min(found.until, in_flight_[i].give_up);
   }
-  if (found.until == time_point::max()) return found;
-  if (!stream_ || stream_->read_ahead()) {
-    found.until = clock_.now();
-  } else {
-    found.descriptor = stream_->descriptor();
-  }
+  found.to_be_read = found.until != time_point::max();
+  const bool at_once = !stream_ || hung_up_ || stream_->read_ahead();
+  if (found.to_be_read && at_once) found.until = clock_.now();
   return found;
+}
+
+void connection::note_hang_up(int descriptor) {
+  guard held{mutex_};
+  // The number may belong to another connection by now.
+  if (!stream_ || stream_->descriptor() != descriptor || !stream_->hung_up()) return;
+  hung_up_ = true;
+  if (led_ || !in_flight_.empty()) return;  // whoever reads finds out
+  fail_all(held, make_error(errc::unreachable, where_.shown() + " has hung up"));
 }
 
 void connection::read_what_is_there() {
@@ -86,13 +94,14 @@ void connection::read_what_is_there() {
       const auto done = std::move(one.done);
       one.done = nullptr;
       one.abandoned = true;
+      const time_point asked = one.asked;
       const error late =
           make_error(errc::timed_out, where_.shown() + " did not answer in time", 0, true);
       held.unlock();
       done(nullptr, &late);
       held.lock();
+      if (silent_since(asked, now)) throw silence();
     }
-    note_silence();
   } catch (const error& why) {
     if (!held.owns_lock()) held.lock();
     fail_all(held, why);

@@ -118,11 +118,32 @@ engine::engine(const address& where, const preferences& how, std::string who, du
   } catch (const error& why) {
     if (why.which() != errc::denied) throw;
     traits_.pushes = false;
-    if (say_) {
-      say_(log_level::warning, std::string{why.what()} +
-                                   "; without the right to its channel (ACL rule &crosslock:*) "
-                                   "waiters look every 100 ms instead of being woken");
-    }
+    warn(std::string{why.what()} +
+         "; without the right to its channel (ACL rules &crosslock:* +subscribe) waiters look "
+         "every 100 ms instead of being woken");
+  }
+  check_rights(give_up);
+}
+
+void engine::warn(const std::string& text) const {
+  if (say_) say_(log_level::warning, text);
+}
+
+/// The scripts do without these rights, so nobody would notice that they are missing.
+void engine::check_rights(time_point give_up) {
+  const std::string where = connection_.where().shown();
+  const auto publish = connection_.call(plain_command{"PUBLISH", channel_of("0"), "look"}, give_up);
+  if (publish[0].failed()) {
+    warn(where + " says '" + std::string{publish[0].failure()} +
+         "': without the right to publish (ACL rules &crosslock:* +publish) whoever waits behind "
+         "this client is not woken, but finds out by its next look");
+  }
+  const std::string own = channel_of(client_);
+  const auto listeners = connection_.call(plain_command{"PUBSUB", "NUMSUB", own}, give_up);
+  if (listeners[0].failed()) {
+    warn(where + " says '" + std::string{listeners[0].failure()} +
+         "': without that right (ACL rule +pubsub|numsub) those who share a lock may overtake one "
+         "who waits for it alone");
   }
 }
 

@@ -70,6 +70,8 @@ class engine final : public seam::engine {
   connection::answers call(script_call& what, time_point give_up);
   [[noreturn]] void refuse(std::string_view failure, std::string_view name);
 
+  void warn(const std::string& text) const;
+  void check_rights(time_point give_up);
   void greet(stream& to, parser& from, time_point give_up);
   settled settle(const seam::claim& claim, const reply& said, time_point sent);
   void note_failure(const seam::claim& claim, const error& why);

@@ -53,6 +53,11 @@ stream::stream(int descriptor, const address& to, seam::clock& clock)
 
 stream::~stream() { close_descriptor_only(); }
 
+bool stream::hung_up() const noexcept {
+  pollfd here{.fd = descriptor_, .events = POLLRDHUP, .revents = 0};
+  return ::poll(&here, 1, 0) == 1 && (here.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
 void stream::cut() noexcept {
   if (descriptor_ >= 0) ::shutdown(descriptor_, SHUT_RDWR);
 }

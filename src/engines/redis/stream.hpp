@@ -39,6 +39,8 @@ class stream {
   virtual bool read_ahead() const noexcept { return false; }
 
   int descriptor() const noexcept { return descriptor_; }
+  /// The peer has closed its side, or the connection has failed.
+  bool hung_up() const noexcept;
   /// Ends the connection; a thread that is blocked in it fails at once. Callable from any thread
   /// while the stream exists.
   void cut() noexcept;

@@ -115,10 +115,11 @@ void subscription::listen_once() {
   time_point until = reading.until;
   if (!stream_ && !refused_) until = std::min(until, next_try_);
   if (stream_ && stream_->read_ahead()) until = now;
+  const short wanted = static_cast<short>(reading.to_be_read ? POLLIN | POLLRDHUP : POLLRDHUP);
   std::array<pollfd, 3> watched{
       {{.fd = bell_, .events = POLLIN, .revents = 0},
        {.fd = stream_ ? stream_->descriptor() : -1, .events = POLLIN, .revents = 0},
-       {.fd = reading.descriptor, .events = POLLIN, .revents = 0}}};
+       {.fd = reading.descriptor, .events = wanted, .revents = 0}}};
   const int rest = until == time_point::max() ? -1 : poll_milliseconds(until - now);
   if (::poll(watched.data(), watched.size(), rest) < 0 && errno != EINTR) {
     throw make_error(errc::unreachable, "poll failed", errno);
@@ -129,7 +130,12 @@ void subscription::listen_once() {
   }
   if (stopping_.load()) return;
   if (stream_ && (watched[1].revents != 0 || stream_->read_ahead())) read_news();
-  if (watched[2].revents != 0 || reading.until <= clock_.now()) commands_.read_what_is_there();
+  if ((watched[2].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
+    commands_.note_hang_up(reading.descriptor);
+  }
+  if (reading.to_be_read && (watched[2].revents != 0 || reading.until <= clock_.now())) {
+    commands_.read_what_is_there();
+  }
   if (!stream_ && !refused_ && next_try_ <= clock_.now()) try_again();
 }
 
