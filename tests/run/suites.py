@@ -99,13 +99,14 @@ def tidy(tally, _preset, _engines):
 
 
 def fuzz(tally, seconds=60):
-    build("fuzz", "crosslock-fuzz-url")
-    corpus = ROOT / "tests" / "fuzz" / "corpus" / "url"
-    found = ROOT / "build" / "fuzz" / "found"
-    found.mkdir(exist_ok=True)
-    code, said = run(["build/fuzz/tests/crosslock-fuzz-url", f"-max_total_time={seconds}",
-                      f"-artifact_prefix={found}/", found, corpus], seconds + 60)
-    tally.check("fuzz the URL parser", code == 0, said[-4000:])
+    for name, what in (("url", "what users write"), ("redis", "what a Redis server says")):
+        build("fuzz", f"crosslock-fuzz-{name}")
+        corpus = ROOT / "tests" / "fuzz" / "corpus" / name
+        found = ROOT / "build" / "fuzz" / "found" / name
+        found.mkdir(parents=True, exist_ok=True)
+        code, said = run([f"build/fuzz/tests/crosslock-fuzz-{name}", f"-max_total_time={seconds}",
+                          f"-artifact_prefix={found}/", found, corpus], seconds + 60)
+        tally.check(f"fuzz {what}", code == 0, said[-4000:])
 
 
 def soak(tally, preset):
