@@ -180,6 +180,16 @@ std::string wish_word(const seam::claim& claim) {
   return "x";
 }
 
+duration span_of_milliseconds(std::int64_t count) noexcept {
+  constexpr std::int64_t most = duration::max() / std::chrono::milliseconds{4};
+  return std::chrono::milliseconds{std::clamp(count, -most, most)};
+}
+
+duration span_of_microseconds(std::int64_t count) noexcept {
+  constexpr std::int64_t most = duration::max() / std::chrono::microseconds{4};
+  return std::chrono::microseconds{std::clamp(count, -most, most)};
+}
+
 push read_push(std::string_view message) {
   words in{message};
   const std::string_view what = in.next();
@@ -192,7 +202,7 @@ push read_push(std::string_view message) {
     news.about.ticket = in.number();
     news.about.first = fence{in.number()};
     news.about.last = last_of_block(news.about.first);
-    news.about.lease = std::chrono::milliseconds{in.number()};
+    news.about.lease = span_of_milliseconds(in.number());
     news.about.wanted = in.number() != 0;
   } else if (what == "wanted") {
     news.what = push::kind::wanted;
@@ -201,7 +211,11 @@ push read_push(std::string_view message) {
   } else if (what != "look") {
     throw make_error(errc::protocol, "a push is of no kind that is known");
   }
-  news.about.name = std::make_shared<const lock_name>(in.rest());
+  try {
+    news.about.name = std::make_shared<const lock_name>(in.rest());
+  } catch (const error&) {
+    throw make_error(errc::protocol, "a push is about a name that is none");
+  }
   return news;
 }
 

@@ -77,15 +77,14 @@ std::string_view own_words(std::string_view failure) noexcept {
 
 error error_in(std::string_view failure, std::string_view server, std::string_view name) {
   constexpr std::string_view ours = "CROSSLOCK ";
-  if (failure.starts_with(ours)) {
-    return refusal_of_ours(own_words(failure).substr(ours.size()), name);
-  }
+  const std::string_view said = own_words(failure);
+  if (said.starts_with(ours)) return refusal_of_ours(said.substr(ours.size()), name);
   const auto known = std::ranges::find_if(
       meanings, [&](const meaning& one) { return failure.starts_with(one.begins); });
   const errc code = known == meanings.end() ? errc::protocol : known->code;
   std::string text{server};
   text += " says '";
-  text += own_words(failure);
+  text += said;
   text += '\'';
   if (!name.empty()) text += " to a request about '" + std::string{name} + "'";
   if (known != meanings.end()) text += known->what_to_do;

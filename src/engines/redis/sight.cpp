@@ -48,7 +48,7 @@ claim_info read_waiter(std::string_view ticket, std::string_view text, std::int6
   claim_info one;
   one.owner = owner_id::parse(in.word()).value_or(owner_id{});
   one.mode = mode_of(in.word());
-  one.age = std::chrono::microseconds{now_us - fields{ticket}.number()};
+  one.age = span_of_microseconds(now_us) - span_of_microseconds(fields{ticket}.number());
   in.word();  // lease
   in.word();  // client
   one.who = in.rest();
@@ -60,8 +60,8 @@ claim_info read_insider(std::string_view owner, std::string_view text, std::int6
   claim_info one;
   one.owner = owner_id::parse(owner).value_or(owner_id{});
   one.mode = mode_of(in.word());
-  one.lease_left = std::chrono::milliseconds{in.number()} - std::chrono::microseconds{now_us};
-  one.age = std::chrono::microseconds{now_us - in.number()};
+  one.lease_left = span_of_milliseconds(in.number()) - span_of_microseconds(now_us);
+  one.age = span_of_microseconds(now_us) - span_of_microseconds(in.number());
   in.word();  // client
   one.fence = fence{in.number()};
   in.word();  // block
@@ -74,7 +74,7 @@ claim_info read_insider(std::string_view owner, std::string_view text, std::int6
 claim_info read_holder(std::string_view value, std::int64_t rest_ms, std::string_view record,
                        std::int64_t now_us) {
   claim_info one;
-  one.lease_left = rest_ms < 0 ? duration::max() : std::chrono::milliseconds{rest_ms};
+  one.lease_left = rest_ms < 0 ? duration::max() : span_of_milliseconds(rest_ms);
   const std::size_t colon = value.find(':');
   const auto owner = owner_id::parse(value.substr(0, colon));
   if (owner && colon != std::string_view::npos) {
@@ -82,7 +82,7 @@ claim_info read_holder(std::string_view value, std::int64_t rest_ms, std::string
     one.fence = fence{fields{value.substr(colon + 1)}.number()};
     // The last block is followed by a mark, not by a space.
     fields in{record.substr(std::min<std::size_t>(record.size(), 20))};
-    one.age = std::chrono::microseconds{now_us - in.number()};
+    one.age = span_of_microseconds(now_us) - span_of_microseconds(in.number());
     in.word();  // client
     in.word();  // ticket
     one.who = in.rest();
