@@ -1,7 +1,8 @@
 -- adopt: a detached grant goes on under another owner. {0}: it is no longer there.
 --
--- ARGV: detached owner, any fence of its grant, next owner, lease in ms, client, who.
+-- ARGV: detached owner, any fence of its grant, next owner, lease in ms, '<client> <who>'.
 local next_owner, proof, lease = ARGV[3], ARGV[2], tonumber(ARGV[4])
+local client, who = string.match(ARGV[5], '^(%x+) (.*)$')
 local function proven(first, block)
   return proof >= first and proof <= add(pad(block), BLOCK - 1)
 end
@@ -15,13 +16,13 @@ if ours then
   if not proven(first, block) then return {0} end
   redis.call('SET', name, next_owner .. ':' .. first .. (somebody_waits() and ':w' or ''), 'PX',
              lease)
-  write_record(block, since or now_us, ARGV[5], '0', ARGV[6])
+  write_record(block, since or now_us, '0', client, who)
   return {1, first, somebody_waits() and 1 or 0}
 end
 local known_as = insider(next_owner) and next_owner or ARGV[1]
 local inside = insider(known_as)
 if not inside or not proven(inside.fence, inside.block) then return {0} end
 redis.call('HDEL', in_key, known_as)
-inside.ends, inside.client, inside.ticket, inside.who = now + lease, ARGV[5], '0', ARGV[6]
+inside.ends, inside.client, inside.ticket, inside.who = now + lease, client, '0', who
 write_insider(next_owner, inside)
 return {1, inside.fence, somebody_waits() and 1 or 0}

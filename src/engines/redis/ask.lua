@@ -1,9 +1,12 @@
 -- ask: granted, in line, or busy. An ask of somebody in line refreshes the place; of somebody who
 -- has been let in meanwhile it renews.
-local owner, lease, waits, client, who = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4], ARGV[5]
-local wish = {wish = ARGV[6]}
-wish.mode, wish.permits, wish.of = read_wish(ARGV[6])
-local member = member_of(owner, ARGV[6], ARGV[2], client, who)
+local owner, lease = ARGV[1], tonumber(ARGV[2])
+local client, who = string.match(ARGV[3], '^(%x+) (.*)$')
+local word, waits = string.match(ARGV[4], '^([^+]+)(%+?)$')
+waits = waits == '+'
+local wish = {wish = word}
+wish.mode, wish.permits, wish.of = read_wish(word)
+local member = owner .. ' ' .. word .. ' ' .. ARGV[2] .. ' ' .. ARGV[3]
 local exhausted = redis.error_reply('CROSSLOCK fence_exhausted')
 
 local function granted(fence) return {1, fence, somebody_waits() and 1 or 0} end
@@ -60,7 +63,7 @@ local function mark_wanted()
   if mine and held == mine .. ':' .. fence then
     held = held .. ':w'
     redis.call('SET', name, held, 'KEEPTTL')
-    local _, _, to = record()
+    local _, _, _, to = record()
     if to then tell(to, 'wanted ' .. mine) end
   elseif held == SHARED and redis.call('ZCARD', line_key) == 1 then
     for inside, one in pairs(insiders()) do tell(one.client, 'wanted ' .. inside) end
@@ -110,7 +113,7 @@ if holds == owner then
   if wish.mode ~= 'x' then return redis.error_reply('CROSSLOCK another_mode') end
   local block, since, _, _, known_as = record()
   redis.call('PEXPIRE', name, lease, 'GT')
-  write_record(block or fence, since or now_us, client, '0', known_as or who)
+  write_record(block or fence, since or now_us, '0', client, known_as or who)
   return granted(fence)
 end
 local inside = insider(owner)

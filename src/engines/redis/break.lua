@@ -2,7 +2,7 @@
 local owner = ARGV[1]
 local broken = 0
 if holder() == owner then
-  local _, _, client = record()
+  local _, _, _, client = record()
   if client then tell(client, 'revoked ' .. owner) end
   broken = 1
 elseif held == owner then

@@ -67,14 +67,10 @@ struct engine::ask_words {
   explicit ask_words(const seam::claim& claim)
       : owner{word::owner(claim.owner)},
         lease{word::milliseconds(claim.lease)},
-        wish{wish_word(claim)} {}
+        wish{asking_word(claim)} {}
 
-  script_call call(const seam::claim& claim, key_set keys, std::string_view client,
-                   std::string_view who) const {
-    return {scripts().ask,
-            claim.name->view(),
-            keys,
-            {owner.view(), lease.view(), claim.wait ? "1" : "0", client, who, wish}};
+  script_call call(const seam::claim& claim, key_set keys, std::string_view self) const {
+    return {scripts().ask, claim.name->view(), keys, {owner.view(), lease.view(), self, wish}};
   }
 
   word owner;
@@ -88,10 +84,10 @@ struct engine::ask_under_way {
   time_point sent;
 };
 
-engine::engine(const address& where, const preferences& how, std::string who, duration timeout,
-               seam::turn& turn, seam::clock& clock, log say)
+engine::engine(const address& where, const preferences& how, const std::string& who,
+               duration timeout, seam::turn& turn, seam::clock& clock, log say)
     : client_{draw_client_id(clock)},
-      who_{std::move(who)},
+      self_{client_ + ' ' + who},
       how_{how},
       timeout_{timeout},
       keys_{how.share_with_foreigners ? key_set::lock_shared : key_set::lock},
@@ -206,7 +202,7 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   const time_point sent = clock_.now();
   settled result;
   try {
-    result = run(words.call(claim, keys_, client_, who_), claim.name->view(), give_up,
+    result = run(words.call(claim, keys_, self_), claim.name->view(), give_up,
                  [&](const reply& said) { return settle(claim, said, sent); });
   } catch (const error& why) {
     note_failure(claim, why);
@@ -278,7 +274,7 @@ void engine::ask_async(const seam::claim& claim, time_point give_up) {
 
 void engine::post_ask(const ask_under_way& ask, bool by_text) {
   const ask_words words{ask.claim};
-  script_call call = words.call(ask.claim, keys_, client_, who_);
+  script_call call = words.call(ask.claim, keys_, self_);
   if (by_text) call.send_text();
   connection_.send(call, ask.give_up, [this, ask](const reply* said, const error* why) {
     const visit this_one{this};
@@ -307,11 +303,13 @@ void engine::hear_answer(const ask_under_way& ask, const reply* said, const erro
 
 void engine::withdraw(const seam::claim& claim, time_point give_up) {
   room_.forget(claim.owner);
-  const ask_words words{claim};
+  const word owner = word::owner(claim.owner);
+  const word lease = word::milliseconds(claim.lease);
+  const std::string wish = wish_word(claim);
   run({scripts().withdraw,
        claim.name->view(),
        keys_,
-       {words.owner.view(), "0", words.lease.view(), client_, who_, words.wish}},
+       {owner.view(), "0", lease.view(), self_, wish}},
       claim.name->view(), give_up, [](const reply&) { return 0; });
 }
 
@@ -324,40 +322,38 @@ void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
   }
 }
 
+/// One renewal as it travels.
+struct engine::renewal_words {
+  word holder;
+  word lease;
+  std::string_view more;
+  bool by_text = false;
+  bool open = true;  ///< not answered yet
+
+  void write(std::string& out, const lock_name& name, key_set keys) const {
+    script_call call{scripts().renew, name.view(), keys, {holder.view(), lease.view(), more}};
+    if (more.empty()) call.drop_last_argument();
+    if (by_text) call.send_text();
+    call.write(out);
+  }
+};
+
 void engine::renew_part(std::span<seam::renewal> part, time_point give_up) {
-  struct words {
-    word owner;
-    word fence;
-    word lease;
-    std::string_view more;
-    bool by_text = false;
-    bool open = true;  ///< not answered yet
-  };
   constexpr std::array<std::string_view, 4> extras{"", "f", "o", "fo"};
-  std::vector<words> each;
+  std::vector<renewal_words> each;
   each.reserve(part.size());
   for (const seam::renewal& one : part) {
-    each.push_back({word::owner(one.held.owner), word::fence(one.held.first),
-                    word::milliseconds(one.lease),
+    each.push_back({word::holder(one.held.owner, one.held.first), word::milliseconds(one.lease),
                     extras[(one.want_fences ? 1U : 0U) + (one.held.offer ? 2U : 0U)]});
   }
   for (std::size_t open = part.size(); open > 0;) {
     const time_point sent = clock_.now();
-    const auto answers = connection_.call_all(
-        open,
-        [&](std::string& out) {
-          for (std::size_t i = 0; i < part.size(); ++i) {
-            if (!each[i].open) continue;
-            script_call call{
-                scripts().renew,
-                part[i].held.name->view(),
-                keys_,
-                {each[i].owner.view(), each[i].fence.view(), each[i].lease.view(), each[i].more}};
-            if (each[i].by_text) call.send_text();
-            call.write(out);
-          }
-        },
-        give_up);
+    const auto write = [&](std::string& out) {
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        if (each[i].open) each[i].write(out, *part[i].held.name, keys_);
+      }
+    };
+    const auto answers = connection_.call_all(open, write, give_up);
     std::size_t next = 0;
     for (std::size_t i = 0; i < part.size(); ++i) {
       if (!each[i].open) continue;
@@ -366,23 +362,23 @@ void engine::renew_part(std::span<seam::renewal> part, time_point give_up) {
       each[i].open = script_unknown(said) && !std::exchange(each[i].by_text, true);
       if (each[i].open) continue;
       --open;
-      read_renewal(said, part[i]);
       part[i].sent = sent;
-      if (said.failed() && say_) {
-        say_(log_level::warning,
-             error_in(said.failure(), connection_.where().shown(), part[i].held.name->view())
-                 .what());
-      }
-      part[i].wanted = part[i].wanted || how_.share_with_foreigners;
+      settle_renewal(said, part[i]);
     }
   }
 }
 
+void engine::settle_renewal(const reply& said, seam::renewal& one) {
+  read_renewal(said, one);
+  one.wanted = one.wanted || how_.share_with_foreigners;
+  if (!said.failed()) return;
+  warn(error_in(said.failure(), connection_.where().shown(), one.held.name->view()).what());
+}
+
 seam::release_answer engine::release(const seam::grant& grant, time_point give_up) {
   room_.forget(grant.owner);
-  const word owner = word::owner(grant.owner);
-  const word token = word::fence(grant.first);
-  script_call what{scripts().release, grant.name->view(), keys_, {owner.view(), token.view()}};
+  const word holder = word::holder(grant.owner, grant.first);
+  script_call what{scripts().release, grant.name->view(), keys_, {holder.view()}};
   const auto answers = call(what, give_up);
   const reply& said = answers[0];
   // Something else stands there now: nothing of ours is left to be given back.

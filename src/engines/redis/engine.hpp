@@ -31,7 +31,7 @@ class engine final : public seam::engine {
  public:
   using log = std::function<void(log_level, std::string_view)>;
 
-  engine(const address& where, const preferences& how, std::string who, duration timeout,
+  engine(const address& where, const preferences& how, const std::string& who, duration timeout,
          seam::turn& turn, seam::clock& clock, log say);
   ~engine() override;
   engine(const engine&) = delete;
@@ -63,6 +63,7 @@ class engine final : public seam::engine {
   };
   struct ask_words;
   struct ask_under_way;
+  struct renewal_words;
 
   /// Runs a script and uses its answer; throws what a refusal means.
   template <class Use>
@@ -78,6 +79,7 @@ class engine final : public seam::engine {
   void post_ask(const ask_under_way& ask, bool by_text);
   void hear_answer(const ask_under_way& ask, const reply* said, const error* why);
   void renew_part(std::span<seam::renewal> part, time_point give_up);
+  void settle_renewal(const reply& said, seam::renewal& one);
   void hear(std::string_view message);
   void give_back_offer(const seam::pushed_grant& offer, bool by_text);
   void everybody_looks();
@@ -85,7 +87,7 @@ class engine final : public seam::engine {
                          duration lease, time_point sent, bool wanted) const;
 
   const std::string client_;
-  const std::string who_;
+  const std::string self_;  ///< client and who: how scripts write us down
   const preferences how_;
   const duration timeout_;
   const key_set keys_;

@@ -46,7 +46,7 @@ std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam
   return run({scripts().adopt,
               next.name->view(),
               keys_,
-              {old_owner.view(), token.view(), owner.view(), lease.view(), client_, who_}},
+              {old_owner.view(), token.view(), owner.view(), lease.view(), self_}},
              next.name->view(), give_up, [&](const reply& said) -> std::optional<seam::grant> {
                cursor in{said};
                in.array();

@@ -6,14 +6,16 @@
 --   <owner>:<fence>:w   the same, and somebody waits
 --   crosslock:shared    shared or permit holders, listed in `in`
 --   anything else       a foreign lock: an exclusive holder that never hears of us
--- fence: <last block><' ', or 'w': somebody may wait><since> <client> <untaken offer, or 0> <who>
+-- fence: <last block><' ', or 'w': somebody may wait><since> <untaken offer, or 0> <client> <who>
 -- line:  <owner> <wish> <lease> <client> <who> -> ticket: since when, in us
 -- wait:  owner -> when the place ends; only of those who have refreshed theirs
 -- in:    owner -> <wish> <end> <since> <client> <fence> <last block> <ticket> <who>
 -- Times are the server's: `since` in us, the others in ms. A wish: 'x' exclusive, 's' shared,
 -- 'p:2:5' two of five permits.
-local name, fence_key, line_key, wait_key, in_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local pause_key, run_key = KEYS[6], KEYS[7]
+local name, fence_key = KEYS[1], KEYS[2]
+local function beside(kind) return string.sub(fence_key, 1, 16) .. kind .. ':' .. name end
+local line_key, wait_key, in_key = beside('line'), beside('wait'), beside('in')
+local pause_key, run_key = KEYS[3], KEYS[3] and beside('run')
 local SHARED = 'crosslock:shared'
 local DAY = 86400
 local LINE_MAX = 8192
@@ -33,9 +35,9 @@ local function holder()
   if owner and #owner == 32 then return owner, fence end
 end
 
--- Last block, since, client, ticket, who.
+-- Last block, since, ticket, client, who.
 local function record()
-  return string.match(redis.call('GET', fence_key) or '', '^(%d+)[ w](%d+) (%x+) (%d+) (.*)$')
+  return string.match(redis.call('GET', fence_key) or '', '^(%d+)[ w](%d+) (%d+) (%x+) (.*)$')
 end
 
 local function pad(fence) return string.sub('000000000000000000' .. fence, -19) end
@@ -66,9 +68,9 @@ end
 
 local function somebody_waits() return redis.call('EXISTS', line_key) == 1 end
 
-local function write_record(fence, since, client, ticket, who)
+local function write_record(fence, since, ticket, client, who)
   redis.call('SET', fence_key, pad(fence) .. (somebody_waits() and 'w' or ' ') .. since .. ' ' ..
-             client .. ' ' .. ticket .. ' ' .. who, 'EX', DAY)
+             ticket .. ' ' .. client .. ' ' .. who, 'EX', DAY)
 end
 
 local function offer_of(lease) return math.min(lease, math.max(1000, math.floor(lease / 10))) end
@@ -96,10 +98,6 @@ end
 local function read_wish(word)
   local mode, permits, of = string.match(word, '^(%a):?(%d*):?(%d*)$')
   return mode, tonumber(permits) or 1, tonumber(of) or 1
-end
-
-local function member_of(owner, wish, lease, client, who)
-  return owner .. ' ' .. wish .. ' ' .. lease .. ' ' .. client .. ' ' .. who
 end
 
 local function read_waiter(member, ticket)
@@ -231,11 +229,11 @@ end
 -- Whoever is let in has left the line before.
 local function let_in(owner, wish, lease, client, ticket, who, fence)
   if wish.mode == 'x' then
-    write_record(fence, now_us, client, ticket, who)
+    write_record(fence, now_us, ticket, client, who)
     held = owner .. ':' .. fence .. (somebody_waits() and ':w' or '')
     redis.call('SET', name, held, 'PX', lease)
   else
-    write_record(fence, now_us, client, '0', who)
+    write_record(fence, now_us, '0', client, who)
     write_insider(owner, {wish = wish.wish, ends = now + lease, since = now_us, client = client,
                   fence = fence, block = fence, ticket = ticket, who = who})
   end

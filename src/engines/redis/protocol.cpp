@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view side_begin = "crosslock:{";
-constexpr std::array<std::string_view, 4> lock_kinds{"fence", "line", "wait", "in"};
-constexpr std::array<std::string_view, 2> share_kinds{"pause", "run"};
 
 void write_length(std::string& out, char mark, std::size_t length) {
   std::array<char, 24> digits;
@@ -44,25 +42,24 @@ void write_side_key(std::string& out, std::string_view tag, std::string_view kin
   out += line_end;
 }
 
-std::size_t key_count(key_set keys) noexcept {
+std::string_view key_count(key_set keys) noexcept {
   switch (keys) {
     case key_set::lock:
-      return 1 + lock_kinds.size();
+      return "2";
     case key_set::lock_shared:
-      return 1 + lock_kinds.size() + share_kinds.size();
+      return "3";
     case key_set::cell:
-      return 1;
+      return "1";
   }
-  return 0;
+  return "0";
 }
 
 void write_keys(std::string& out, key_set keys, std::string_view name) {
   const std::string_view tag = tag_of(slot_of(name));
   if (keys == key_set::cell) return write_side_key(out, tag, "cell", name);
   write_bulk(out, name);
-  for (const std::string_view kind : lock_kinds) write_side_key(out, tag, kind, name);
-  if (keys != key_set::lock_shared) return;
-  for (const std::string_view kind : share_kinds) write_side_key(out, tag, kind, name);
+  write_side_key(out, tag, "fence", name);
+  if (keys == key_set::lock_shared) write_side_key(out, tag, "pause", name);
 }
 
 /// The words of a message, one after another; the last one is all that is left.
@@ -107,11 +104,11 @@ script_call::script_call(const script& what, std::string_view name, key_set keys
 }
 
 void script_call::write(std::string& out) const {
-  const std::size_t keys = key_count(keys_);
-  write_length(out, '*', 3 + keys + arg_count_);
+  const std::string_view keys = key_count(keys_);
+  write_length(out, '*', 3 + static_cast<std::size_t>(keys[0] - '0') + arg_count_);
   write_bulk(out, by_text_ ? "EVAL" : "EVALSHA");
   write_bulk(out, by_text_ ? what_->text : what_->sha);
-  write_bulk(out, word::number(keys).view());
+  write_bulk(out, keys);
   write_keys(out, keys_, name_);
   for (std::size_t i = 0; i < arg_count_; ++i) write_bulk(out, args_[i]);
 }
@@ -163,6 +160,15 @@ word word::fence(crosslock::fence token) noexcept {
   return made;
 }
 
+word word::holder(const owner_id& owner, crosslock::fence token) noexcept {
+  word made = word::owner(owner);
+  const word digits = fence(token);
+  made.text_[made.length_++] = ':';
+  std::copy_n(digits.text_.begin(), digits.length_, made.text_.begin() + 33);
+  made.length_ += digits.length_;
+  return made;
+}
+
 word word::milliseconds(duration span) noexcept {
   const auto whole = std::chrono::ceil<std::chrono::milliseconds>(span).count();
   return number(static_cast<std::uint64_t>(std::max<std::int64_t>(whole, 1)));
@@ -188,6 +194,12 @@ duration span_of_milliseconds(std::int64_t count) noexcept {
 duration span_of_microseconds(std::int64_t count) noexcept {
   constexpr std::int64_t most = duration::max() / std::chrono::microseconds{4};
   return std::chrono::microseconds{std::clamp(count, -most, most)};
+}
+
+std::string asking_word(const seam::claim& claim) {
+  std::string wish = wish_word(claim);
+  if (claim.wait) wish += '+';
+  return wish;
 }
 
 push read_push(std::string_view message) {

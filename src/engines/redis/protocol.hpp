@@ -35,17 +35,18 @@ class plain_command final : public command {
   const std::vector<std::string_view> words_;
 };
 
-/// Which side keys a script works on, besides the name itself or instead of it.
+/// Which keys a script is told. The other side keys of a lock lie in the same slot, and scripts
+/// name them by themselves: every argument costs the server time.
 enum class key_set {
-  lock,         ///< the name; fence, line, wait, in
-  lock_shared,  ///< with foreign=share: pause and run as well
+  lock,         ///< the name and its fence
+  lock_shared,  ///< with foreign=share: its pause as well
   cell,         ///< the cell alone
 };
 
 /// One script for one name. Everything it refers to must live until its answer is here.
 class script_call final : public command {
  public:
-  static constexpr std::size_t args_max = 6;
+  static constexpr std::size_t args_max = 5;
 
   script_call(const script& what, std::string_view name, key_set keys,
               std::initializer_list<std::string_view> args) noexcept;
@@ -53,6 +54,7 @@ class script_call final : public command {
 
   /// The server has forgotten the script: the next time its text is sent along.
   void send_text() noexcept { by_text_ = true; }
+  void drop_last_argument() noexcept { --arg_count_; }
 
  private:
   const script* what_;
@@ -73,7 +75,9 @@ std::string channel_of(std::string_view client);
 /// Values as words, without an allocation.
 class word {
  public:
-  static word owner(const owner_id& owner) noexcept;   ///< 32 hexadecimal digits
+  static word owner(const owner_id& owner) noexcept;  ///< 32 hexadecimal digits
+  /// `owner:fence`, as it stands at a name that one holds.
+  static word holder(const owner_id& owner, crosslock::fence token) noexcept;
   static word fence(crosslock::fence token) noexcept;  ///< 19 digits
   static word number(std::uint64_t value) noexcept;
   /// In milliseconds, rounded up: the server must never count less than the client.
@@ -81,12 +85,13 @@ class word {
   std::string_view view() const noexcept { return {text_.data(), length_}; }
 
  private:
-  std::array<char, 32> text_{};
+  std::array<char, 52> text_{};
   std::size_t length_ = 0;
 };
 
-/// 'x', 's', or 'p:k:n'.
+/// 'x', 's', or 'p:k:n'; followed by '+' for an ask that may wait in line.
 std::string wish_word(const seam::claim& claim);
+std::string asking_word(const seam::claim& claim);
 
 /// What the server says instead of an answer. `server` is named in the text.
 error error_in(std::string_view failure, std::string_view server, std::string_view name);

@@ -1,13 +1,14 @@
 -- release: gives back what is ours and hands over. 1: it was ours; 0: it was not, nothing changed.
 local answer = 0
+local owner, token = string.match(ARGV[1], '^(%x+):(%d+)$')
 local ours, fence = holder()
-if ours == ARGV[1] and fence == ARGV[2] then
+if ours == owner and fence == token then
   free_name()
   answer = 1
 else
-  local inside = insider(ARGV[1])
-  if inside and inside.fence == ARGV[2] then
-    remove_insider(ARGV[1])
+  local inside = insider(owner)
+  if inside and inside.fence == token then
+    remove_insider(owner)
     answer = 1
   end
 end

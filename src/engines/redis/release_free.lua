@@ -1,32 +1,32 @@
 -- release, the ways of nearly every call: it is ours, and nobody waits; or the first in line waits
 -- for the whole name, and gets it. Anything else goes on below.
 --
--- KEYS: as for ask. ARGV: owner, fence (19 digits).
+-- KEYS: as for ask. ARGV: '<owner>:<fence of 19 digits>', as it stands at the name.
 local held = redis.call('GET', KEYS[1])
-local mine = ARGV[1] .. ':' .. ARGV[2]
-if held == mine and #KEYS == 5 then
+if held == ARGV[1] and #KEYS == 2 then
   redis.call('DEL', KEYS[1])
   return 1
 end
 local time = redis.call('TIME')
-if held == mine .. ':w' and #KEYS == 5 then
-  local line = redis.call('ZRANGE', KEYS[3], 0, 1, 'WITHSCORES')
-  local owner, lease, client, who = string.match(line[1] or '', '^(%x+) x (%d+) (%x+) (.*)$')
+local now = time[1] .. string.sub('00000' .. time[2], -6)
+if #KEYS == 2 and #now == 16 and held == ARGV[1] .. ':w' then
+  local key = string.sub(KEYS[2], 1, 16) .. 'line:' .. KEYS[1]
+  local line = redis.call('ZRANGE', key, 0, 1, 'WITHSCORES')
+  local owner, lease, self, client = string.match(line[1] or '', '^(%x+) x (%d+) ((%x+) .*)$')
   if owner then
-    local now = string.sub('000000000' .. time[1], -10) .. string.sub('00000' .. time[2], -6)
-    local offer = math.min(tonumber(lease), math.max(1000, math.floor(lease / 10)))
-    local waited = (tonumber(now) - tonumber(line[2])) / 1000
+    local offer = math.min(lease, math.max(1000, math.floor(lease / 10)))
+    local waited = now - line[2]
     -- Nobody refreshes a place, or loses it, so soon.
-    if waited >= 0 and waited < offer / 4 then
-      local fence, wanted = now .. '000', line[3] and 'w' or ' '
-      local old = redis.call('SET', KEYS[2], fence .. wanted .. now .. ' ' .. client .. ' ' ..
-                             line[2] .. ' ' .. who, 'EX', 86400, 'GET')
-      if old and tonumber(string.sub(now, 1, 15)) - tonumber(string.sub(old, 1, 15)) >= 2 then
+    if waited >= 0 and waited < offer * 250 then
+      local fence = now .. '000'
+      local old = redis.call('SET', KEYS[2], fence .. (line[3] and 'w' or ' ') .. now .. ' ' ..
+                             line[2] .. ' ' .. self, 'EX', 86400, 'GET')
+      if old and now - string.sub(old, 1, 16) >= 6 then
         local heard = redis.pcall('PUBLISH', 'crosslock:to:' .. client, 'granted ' .. owner .. ' ' ..
                                   line[2] .. ' ' .. fence .. ' ' .. offer ..
                                   (line[3] and ' 1 ' or ' 0 ') .. KEYS[1])
         if type(heard) == 'number' and heard > 0 then
-          redis.call('ZREM', KEYS[3], line[1])
+          redis.call('ZREM', key, line[1])
           redis.call('SET', KEYS[1], owner .. ':' .. fence .. (line[3] and ':w' or ''), 'PX', offer)
           return 1
         end

@@ -83,8 +83,8 @@ claim_info read_holder(std::string_view value, std::int64_t rest_ms, std::string
     // The last block is followed by a mark, not by a space.
     fields in{record.substr(std::min<std::size_t>(record.size(), 20))};
     one.age = span_of_microseconds(now_us) - span_of_microseconds(in.number());
-    in.word();  // client
     in.word();  // ticket
+    in.word();  // client
     one.who = in.rest();
   } else {
     one.owner = owner.value_or(owner_id{});

@@ -1,17 +1,17 @@
 -- withdraw: leaves the line, or gives back a grant that nobody saw. With a ticket only the offer of
 -- that ticket, as long as nobody has taken it up.
 --
--- ARGV: owner, ticket or '0', and for those in line: lease in ms, client, who, wish.
+-- ARGV: owner, ticket or '0', and for those in line: lease in ms, '<client> <who>', wish.
 local owner, ticket = ARGV[1], ARGV[2]
 if ticket == '0' then
-  local member = member_of(owner, ARGV[6], ARGV[3], ARGV[4], ARGV[5])
+  local member = owner .. ' ' .. ARGV[5] .. ' ' .. ARGV[3] .. ' ' .. ARGV[4]
   local since = redis.call('ZSCORE', line_key, member)
   if since then leave_line(read_waiter(member, since)) end
 end
 local gone = false
 local ours, fence = holder()
 if ours == owner then
-  local _, _, _, offered = record()
+  local _, _, offered = record()
   if ticket == '0' or ticket == offered then
     free_name()
     gone = true
