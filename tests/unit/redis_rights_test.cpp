@@ -24,7 +24,8 @@ const std::vector<std::string> needed{
     "info", "select", "eval",   "evalsha",   "subscribe", "publish", "pubsub|numsub",
     "scan", "time",   "get",    "set",       "del",       "exists",  "pexpire",
     "pttl", "hget",   "hset",   "hdel",      "hlen",      "hgetall", "hmget",
-    "zadd", "zcard",  "zrange", "zrevrange", "zrank",     "zrem",    "zscore"};
+    "zadd", "zcard",  "zrange", "zrevrange", "zrank",     "zrem",    "zscore",
+    "setrange"};
 
 /// `ACL SETUSER ann ...` with those rights, or all but one.
 std::vector<std::string> least_rights(const std::string& without = {}) {

@@ -12,14 +12,15 @@ if ARGV[4] == 'x+' or ARGV[4] == 'x' then
     local fence = now .. '000'
     local held = redis.call('SET', KEYS[1], ARGV[1] .. ':' .. fence, 'NX', 'GET', 'PX', ARGV[2])
     if not held then
-      local old = redis.call('SET', KEYS[2], fence .. ' ' .. now .. ' 0 ' .. ARGV[3], 'EX', 86400,
-                             'GET')
+      local old = redis.pcall('SET', KEYS[2], fence .. ' ' .. now .. ' 0 ' .. ARGV[3], 'EX', 86400,
+                              'GET')
       -- Fences are 19 digits; the first 16 are microseconds and fit into a number. Six apart is
       -- more than a block of 4096; nearer ones are left to exact arithmetic.
-      if not old or string.byte(old, 20) == 32 and now - string.sub(old, 1, 16) >= 6 then
+      if not old or type(old) == 'string' and string.byte(old, 20) == 32 and now - string.sub(old, 1, 16) >= 6 then
         return fence
       end
       redis.call('DEL', KEYS[1])
+      if type(old) == 'table' then return old end  -- an error: nobody holds a name without a fence
       redis.call('SET', KEYS[2], old, 'EX', 86400)
     elseif ARGV[4] == 'x+' and string.find(held, ':w', 52, true) == 53 and
            string.sub(held, 1, 32) ~= ARGV[1] and time[2] % 16 > 0 then

@@ -31,6 +31,8 @@ constexpr std::array meanings{
     meaning{"ERR AUTH", errc::denied, "; this server expects no password"},
     meaning{"ERR Client sent AUTH", errc::denied, "; this server expects no password"},
     meaning{"NOPERM", errc::denied, "; see docs/engines/redis.md for the rights that are needed"},
+    meaning{"ERR The user executing the script", errc::denied,
+            "; see docs/engines/redis.md for the rights that are needed"},
     meaning{"DENIED", errc::denied, ""},
     meaning{"WRONGTYPE", errc::conflict, "; the key is not a lock of the string family"},
     meaning{"MOVED", errc::unsupported, "; Redis Cluster is not supported yet"},
