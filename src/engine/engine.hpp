@@ -15,6 +15,7 @@
 
 #include <crosslock/error.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -101,6 +102,16 @@ class engine {
   /// Shows `token` to the cell, which refuses every lower fence from then on. Empty, and nothing
   /// changed, when a higher one was here.
   virtual std::optional<cell> open_cell(const lock_name& name, fence token, time_point give_up) = 0;
+
+  /// A thread with a claim in line waits for news: as clock::park. An engine may let it listen to
+  /// the server itself, so that the news need not be handed from thread to thread; whoever changes
+  /// the word calls rouse() instead of clock::unpark().
+  virtual void await_news(seam::clock& clock, park_word& word, std::uint32_t expected,
+                          time_point until) {
+    clock.park(word, expected, until);
+  }
+  /// Callable from any thread. The word may be gone already: only its address is used.
+  virtual void rouse(seam::clock& clock, park_word& word) noexcept { clock.unpark(word); }
 
   /// Whether this thread is one that the engine reports events on: such a thread must not close it.
   virtual bool on_own_thread() const noexcept { return false; }

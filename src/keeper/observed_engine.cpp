@@ -47,6 +47,13 @@ class observed_engine final : public seam::engine {
   std::vector<lock_info> list(std::string_view prefix, time_point give_up) override {
     return timed(observer::verb::look, [&] { return engine_->list(prefix, give_up); });
   }
+  void await_news(seam::clock& clock, seam::park_word& word, std::uint32_t expected,
+                  time_point until) override {
+    engine_->await_news(clock, word, expected, until);
+  }
+  void rouse(seam::clock& clock, seam::park_word& word) noexcept override {
+    engine_->rouse(clock, word);
+  }
   seam::cell read_cell(const lock_name& name, time_point give_up) override {
     return timed(observer::verb::read_cell, [&] { return engine_->read_cell(name, give_up); });
   }

@@ -37,8 +37,8 @@ void line::afterwards::tell(std::optional<std::stop_source> stop,
 void line::afterwards::run() {
   core& home = line_.home_;
   // The waiter may have returned meanwhile: only the address of its word is used.
-  if (wake_) home.clock().unpark(*wake_);
-  for (seam::park_word* word : more_wakes_) home.clock().unpark(*word);
+  if (wake_) home.engine().rouse(home.clock(), *wake_);
+  for (seam::park_word* word : more_wakes_) home.engine().rouse(home.clock(), *word);
   if (lost_) tell_loss();
   for (const seam::claim& claim : withdrawn_) {
     if (withdraw_here_) {

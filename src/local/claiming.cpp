@@ -29,9 +29,9 @@ std::shared_ptr<section> line::acquire(const wish& wish) {
   me.section = std::make_shared<section>(home_.shared_from_this(), shared_from_this());
   std::optional<std::stop_callback<std::function<void()>>> stop_watch;
   if (wish.stop.stop_possible()) {
-    stop_watch.emplace(wish.stop, [&clock = home_.clock(), &news = me.news] {
+    stop_watch.emplace(wish.stop, [&home = home_, &news = me.news] {
       news.fetch_add(1);
-      clock.unpark(news);
+      home.engine().rouse(home.clock(), news);
     });
   }
   enter(me);
@@ -209,7 +209,7 @@ std::optional<acquire_cause> line::wait_in_line(waiter& me, duration look_after)
     after.run();
     if (settled) return std::nullopt;
     if (ask_again) return ask_again;
-    clock.park(me.news, seen, std::min(look_at, me.wish.end));
+    home_.engine().await_news(clock, me.news, seen, std::min(look_at, me.wish.end));
   }
 }
 

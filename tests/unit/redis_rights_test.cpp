@@ -25,7 +25,7 @@ const std::vector<std::string> needed{
     "scan", "time",   "get",    "set",       "del",       "exists",  "pexpire",
     "pttl", "hget",   "hset",   "hdel",      "hlen",      "hgetall", "hmget",
     "zadd", "zcard",  "zrange", "zrevrange", "zrank",     "zrem",    "zscore",
-    "setrange"};
+    "setrange", "zpopmin"};
 
 /// `ACL SETUSER ann ...` with those rights, or all but one.
 std::vector<std::string> least_rights(const std::string& without = {}) {

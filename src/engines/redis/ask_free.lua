@@ -28,9 +28,7 @@ if ARGV[4] == 'x+' or ARGV[4] == 'x' then
       local place = math.min(ARGV[2], math.max(1000, math.floor(ARGV[2] / 10)))
       local line = string.sub(KEYS[2], 1, 16) .. 'line:' .. KEYS[1]
       if redis.call('ZADD', line, 'NX', now, ARGV[1] .. ' x ' .. ARGV[2] .. ' ' .. ARGV[3]) == 1 then
-        if redis.call('PEXPIRE', line, place + 500, 'GT') == 0 and redis.call('PTTL', line) < 0 then
-          redis.call('PEXPIRE', line, place + 500)
-        end
+        if redis.call('PTTL', line) < place + 250 then redis.call('PEXPIRE', line, place + 500) end
         return {2, now, math.floor(place / 3)}
       end
     end

@@ -390,7 +390,15 @@ seam::release_answer engine::release(const seam::grant& grant, time_point give_u
                                     : seam::release_answer::not_owner;
 }
 
+void engine::await_news(seam::clock&, seam::park_word& word, std::uint32_t expected,
+                        time_point until) {
+  subscription_.await(word, expected, until);
+}
+
+void engine::rouse(seam::clock&, seam::park_word& word) noexcept { subscription_.rouse(word); }
+
 void engine::hear(std::string_view message) {
+  const visit this_one{this};
   const push news = read_push(message);
   const seam::pushed_grant& about = news.about;
   const seam::claim_key key{*about.name, about.owner};

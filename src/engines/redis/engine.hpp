@@ -52,6 +52,9 @@ class engine final : public seam::engine {
   seam::swap_answer swap_cell(const seam::cell_swap& wanted, time_point give_up) override;
   std::optional<seam::cell> open_cell(const lock_name& name, fence token,
                                       time_point give_up) override;
+  void await_news(seam::clock& clock, seam::park_word& word, std::uint32_t expected,
+                  time_point until) override;
+  void rouse(seam::clock& clock, seam::park_word& word) noexcept override;
   bool on_own_thread() const noexcept override;
   void close() noexcept override;
   void abandon() noexcept override;

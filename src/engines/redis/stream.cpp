@@ -100,7 +100,11 @@ std::size_t stream::received(ssize_t count) const {
 }
 
 std::size_t stream::receive(std::span<char> to, time_point until) {
-  if (until - clock_.now() >= patience) {
+  const duration left = until - clock_.now();
+  if (left <= duration::zero()) {
+    return received(::recv(descriptor_, to.data(), to.size(), MSG_DONTWAIT));
+  }
+  if (left >= patience) {
     const auto count = received(::recv(descriptor_, to.data(), to.size(), 0));
     if (count > 0) return count;
   }

@@ -22,6 +22,24 @@ constexpr std::size_t read_at_once = std::size_t{16} << 10;
 constexpr retry_options reconnecting{.base = 10ms, .tries = 0, .cap = 1s};
 constexpr duration connect_within = 2s;
 
+/// Waits that follow each other sooner than this are worth a listener of their own.
+constexpr duration closely = 5ms;
+/// How often the thread looks for news that nobody reads.
+constexpr duration standby = 2ms;
+
+void ring_at(int eventfd) noexcept {
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(eventfd, &one, sizeof one));
+}
+
+void silence_at(int eventfd) noexcept {
+  std::uint64_t rings = 0;
+  static_cast<void>(!::read(eventfd, &rings, sizeof rings));
+}
+
+/// What the thread that reads news this moment waits for itself: it need not be woken.
+thread_local const seam::park_word* reading_for = nullptr;
+
 int poll_milliseconds(duration rest) {
   if (rest <= duration::zero()) return 0;
   const auto whole = std::chrono::ceil<std::chrono::milliseconds>(rest);
@@ -38,8 +56,10 @@ subscription::subscription(std::string channel, connection& commands, connection
       clock_{clock},
       events_{std::move(report)},
       bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
+      nudge_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
       buffer_(read_at_once) {
-  if (bell_ < 0) {
+  if (bell_ < 0 || nudge_ < 0) {
+    abandon();
     throw make_error(errc::unreachable, "no file descriptor is left to wake a thread by", errno);
   }
 }
@@ -47,6 +67,7 @@ subscription::subscription(std::string channel, connection& commands, connection
 subscription::~subscription() {
   stop();
   if (bell_ >= 0) ::close(bell_);
+  if (nudge_ >= 0) ::close(nudge_);
 }
 
 void subscription::start(time_point give_up) {
@@ -84,10 +105,7 @@ void subscription::subscribe(time_point give_up) {
   listens_.store(true);
 }
 
-void subscription::ring() noexcept {
-  const std::uint64_t one = 1;
-  static_cast<void>(!::write(bell_, &one, sizeof one));
-}
+void subscription::ring() noexcept { ring_at(bell_); }
 
 bool subscription::is_current() const noexcept { return thread_ && thread_->is_current(); }
 
@@ -109,33 +127,126 @@ void subscription::drop(const error& why) {
   events_.deaf(why);
 }
 
+void subscription::await(seam::park_word& word, std::uint32_t expected, time_point until) {
+  if (!begin_to_listen()) return clock_.park(word, expected, until);
+  bool broken = false;
+  try {
+    listen_for(word, expected, until);
+  } catch (const std::exception&) {
+    broken = true;
+  }
+  stop_listening(broken);
+}
+
+bool subscription::begin_to_listen() {
+  const time_point now = clock_.now();
+  const std::lock_guard guard{role_mutex_};
+  const bool often = now - std::exchange(last_wait_, now) < closely;
+  if (!often || !listens_.load() || broken_) return false;
+  if (reader_ == reader::nobody) {
+    reader_ = reader::waiter;
+    return true;
+  }
+  // The thread lets go of it for those who come next; this time it brings the news itself.
+  if (reader_ == reader::thread && !std::exchange(wished_, true)) ring();
+  return false;
+}
+
+void subscription::listen_for(seam::park_word& word, std::uint32_t expected, time_point until) {
+  for (;;) {
+    // Said before the word is looked at: whoever changes it later rings.
+    listening_.store(&word);
+    const time_point now = clock_.now();
+    const bool over = word.load() != expected || now >= until;
+    std::array<pollfd, 2> watched{{{.fd = stream_->descriptor(), .events = POLLIN, .revents = 0},
+                                   {.fd = nudge_, .events = POLLIN, .revents = 0}}};
+    const bool ahead = stream_->read_ahead();
+    if (!over && !ahead) {
+      static_cast<void>(::poll(watched.data(), watched.size(),
+                               until == time_point::max() ? -1 : poll_milliseconds(until - now)));
+    }
+    listening_.store(nullptr);
+    if (over) return;
+    if (watched[1].revents != 0) silence_at(nudge_);
+    if (watched[0].revents == 0 && !ahead) continue;
+    reading_for = &word;
+    try {
+      read_news();
+    } catch (...) {
+      reading_for = nullptr;
+      throw;
+    }
+    reading_for = nullptr;
+  }
+}
+
+void subscription::stop_listening(bool broken) noexcept {
+  {
+    const std::lock_guard guard{role_mutex_};
+    reader_ = reader::nobody;
+    broken_ = broken;
+  }
+  if (broken) ring();
+}
+
+void subscription::rouse(seam::park_word& word) noexcept {
+  if (reading_for == &word) return;
+  clock_.unpark(word);
+  if (listening_.load() == &word) ring_at(nudge_);
+}
+
+bool subscription::take_stream_back() {
+  const std::lock_guard guard{role_mutex_};
+  if (reader_ == reader::thread && wished_) reader_ = reader::nobody;
+  wished_ = false;
+  const bool wanted = clock_.now() - last_wait_ < closely && !broken_;
+  if (reader_ == reader::nobody && !wanted) reader_ = reader::thread;
+  return reader_ == reader::thread;
+}
+
+void subscription::read_for_nobody() {
+  {
+    const std::lock_guard guard{role_mutex_};
+    if (reader_ != reader::nobody) return;
+    reader_ = reader::waiter;
+  }
+  bool broken = false;
+  try {
+    read_news();
+  } catch (const std::exception&) {
+    broken = true;
+  }
+  stop_listening(broken);
+}
+
 void subscription::listen_once() {
+  const bool ours = take_stream_back();
+  if (ours && std::exchange(broken_, false)) throw make_error(errc::unreachable, "hung up");
   const connection::watch reading = commands_.needs_reading();
   const time_point now = clock_.now();
   time_point until = reading.until;
-  if (!stream_ && !refused_) until = std::min(until, next_try_);
-  if (stream_ && stream_->read_ahead()) until = now;
+  if (!ours) until = std::min(until, now + standby);
+  if (ours && !stream_ && !refused_) until = std::min(until, next_try_);
+  if (ours && stream_ && stream_->read_ahead()) until = now;
   const short wanted = static_cast<short>(reading.to_be_read ? POLLIN | POLLRDHUP : POLLRDHUP);
   std::array<pollfd, 3> watched{
       {{.fd = bell_, .events = POLLIN, .revents = 0},
-       {.fd = stream_ ? stream_->descriptor() : -1, .events = POLLIN, .revents = 0},
+       {.fd = ours && stream_ ? stream_->descriptor() : -1, .events = POLLIN, .revents = 0},
        {.fd = reading.descriptor, .events = wanted, .revents = 0}}};
   const int rest = until == time_point::max() ? -1 : poll_milliseconds(until - now);
   if (::poll(watched.data(), watched.size(), rest) < 0 && errno != EINTR) {
     throw make_error(errc::unreachable, "poll failed", errno);
   }
-  if (watched[0].revents != 0) {
-    std::uint64_t rings = 0;
-    static_cast<void>(!::read(bell_, &rings, sizeof rings));
-  }
+  if (watched[0].revents != 0) silence_at(bell_);
   if (stopping_.load()) return;
-  if (stream_ && (watched[1].revents != 0 || stream_->read_ahead())) read_news();
   if ((watched[2].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
     commands_.note_hang_up(reading.descriptor);
   }
   if (reading.to_be_read && (watched[2].revents != 0 || reading.until <= clock_.now())) {
     commands_.read_what_is_there();
   }
+  if (!ours) return read_for_nobody();
+  if (stream_ && (watched[1].revents != 0 || stream_->read_ahead())) read_news();
   if (!stream_ && !refused_ && next_try_ <= clock_.now()) try_again();
 }
 
@@ -173,6 +284,7 @@ void subscription::stop() noexcept {
 
 void subscription::abandon() noexcept {
   if (bell_ >= 0) ::close(std::exchange(bell_, -1));
+  if (nudge_ >= 0) ::close(std::exchange(nudge_, -1));
   if (stream_) stream_->close_descriptor_only();
 }
 

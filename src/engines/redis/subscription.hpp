@@ -1,5 +1,6 @@
 // What the server sends unasked: one connection that listens to this client's own channel, and the
-// one thread of a client, which also reads answers that nobody waits for.
+// one thread of a client, which also reads answers that nobody waits for. When waits follow each
+// other closely, a thread that waits listens itself: the news then need no second thread.
 #pragma once
 
 #include "engine/clock.hpp"
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,13 +40,26 @@ class subscription {
   void start(time_point give_up);
   /// Something is to be read for `commands`, or to be done. Callable from any thread.
   void ring() noexcept;
+  /// For a thread that waits for a push: as clock::park.
+  void await(seam::park_word& word, std::uint32_t expected, time_point until);
+  /// The word has changed.
+  void rouse(seam::park_word& word) noexcept;
   bool is_current() const noexcept;
   bool listens() const noexcept { return listens_.load(); }
   void stop() noexcept;
   void abandon() noexcept;
 
  private:
+  /// Who may touch the stream and what belongs to it.
+  enum class reader { thread, waiter, nobody };
+
   void subscribe(time_point give_up);
+  bool begin_to_listen();
+  void listen_for(seam::park_word& word, std::uint32_t expected, time_point until);
+  void stop_listening(bool broken) noexcept;
+  /// What the thread is to do in its next round.
+  bool take_stream_back();
+  void read_for_nobody();
   void work();
   void listen_once();
   void read_news();
@@ -62,11 +77,21 @@ class subscription {
   std::atomic<bool> stopping_{false};
   std::unique_ptr<seam::thread> thread_;
 
-  // The thread's own, once it runs.
+  int nudge_ = -1;  ///< another eventfd: for the waiter who listens
+  std::atomic<seam::park_word*> listening_{nullptr};  ///< what that waiter waits for
+  std::mutex role_mutex_;
+  reader reader_ = reader::thread;
+  bool wished_ = false;  ///< a waiter would like to listen
+  bool broken_ = false;  ///< a waiter found that it cannot be read any more
+  time_point last_wait_{};
+
+  // The reader's own.
   std::unique_ptr<stream> stream_;
   parser parser_;
   reply message_;
   std::vector<char> buffer_;
+
+  // The thread's own, once it runs.
   bool refused_ = false;  ///< no right to listen: no use in trying again
   int failures_ = 0;
   time_point next_try_{};
