@@ -1,4 +1,5 @@
 // The command line: reads the arguments, calls one command, turns errors into exit codes.
+#include "cli/doctor.hpp"
 #include "cli/engines.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/loader.hpp"
@@ -53,6 +54,12 @@ int answer(const std::vector<std::string>& words, const std::vector<std::string>
   CLI::App* engines = app.add_subcommand("engines", "Show which engines this program can use");
   engines->add_flag("--json", json, "One JSON object per line");
 
+  crosslock::cli::doctor_request to_examine;
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "Say whether locks are well kept where they are kept");
+  doctor->add_option("--url", to_examine.url, "Where; default: CROSSLOCK_URL, or a file of yours");
+  doctor->add_flag("--json", to_examine.json, "One JSON object per line");
+
   CLI::App* run = app.add_subcommand("run", "Hold a lock while a command runs");
   run->formatter(std::make_shared<run_formatter>());
   run->footer(run_footer);
@@ -73,8 +80,13 @@ int answer(const std::vector<std::string>& words, const std::vector<std::string>
     return exit_code::usage;
   }
   if (run->parsed()) return crosslock::cli::run(to_run);
-  crosslock::cli::show_engines(std::cout, json);
-  return std::cout.flush() ? exit_code::success : exit_code::internal;
+  int code = exit_code::success;
+  if (doctor->parsed()) {
+    code = crosslock::cli::examine(to_examine, std::cout);
+  } else {
+    crosslock::cli::show_engines(std::cout, json);
+  }
+  return std::cout.flush() ? code : exit_code::internal;
 }
 
 }  // namespace

@@ -65,6 +65,9 @@ class observed_engine final : public seam::engine {
     return timed(observer::verb::open_cell,
                  [&] { return engine_->open_cell(name, token, give_up); });
   }
+  std::vector<seam::finding> examine(time_point give_up) override {
+    return engine_->examine(give_up);
+  }
   bool on_own_thread() const noexcept override { return engine_->on_own_thread(); }
   void close() noexcept override { engine_->close(); }
   void abandon() noexcept override { engine_->abandon(); }

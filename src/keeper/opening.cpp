@@ -113,6 +113,20 @@ opening_plan plan_opening(std::string_view text, const options& options) {
   return {std::move(settled), std::move(open)};
 }
 
+std::string default_url() {
+  if (const auto url = from_environment("CROSSLOCK_URL")) return *url;
+  const auto state = from_environment("XDG_STATE_HOME");
+  const auto home = from_environment("HOME");
+  // The default place is made when it is not there; a place that somebody names is not.
+  constexpr const char* make = "?mkdir=yes";
+  if (state) return seam::embedded_url(*state + "/crosslock/locks.db") + make;
+  if (home) return seam::embedded_url(*home + "/.local/state/crosslock/locks.db") + make;
+  throw error{errc::invalid_url,
+              "no URL was given, CROSSLOCK_URL is not set, and without a home directory the "
+              "embedded engine has no default place: name a URL such as " +
+                  seam::embedded_url("/path/locks.db")};
+}
+
 std::unique_ptr<seam::engine> open_engine(const opening_plan& plan, seam::turn& turn,
                                           seam::clock& clock) {
   seam::owner_source random{clock};

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace crosslock::inner {
@@ -19,6 +20,10 @@ struct opening_plan {
 /// Parses the URL, takes the common parameters out of it, and puts options, URL, environment and
 /// defaults together, in this order. Connects nothing yet.
 opening_plan plan_opening(std::string_view url, const options& options);
+
+/// Where locks are kept when the program does not say: CROSSLOCK_URL, or the embedded engine in the
+/// user's own folder. Throws `invalid_url` when there is neither.
+std::string default_url();
 
 /// Connects, trying again as settings::retry says, and puts the observer in between if there is
 /// one.

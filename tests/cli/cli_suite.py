@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import doctor_cases
 import run_cases
 import run_lock_cases
 import shell_cases
@@ -27,6 +28,7 @@ def check(tally):
     run_cases.check(tally)
     shell_cases.check(tally)
     run_lock_cases.check(tally)
+    doctor_cases.check(tally)
     check_script(tally)
     check_bench(tally)
     check_added_time(tally)

@@ -1,6 +1,7 @@
 // What a real server says instead of an answer: each has its own error, and none is a grant.
 #include "redis_engine_rig.hpp"
 
+#include "engines/redis/protocol.hpp"
 #include "proxy/resp.hpp"
 
 #include <crosslock/crosslock.hpp>
@@ -157,15 +158,14 @@ TEST_F(redis_refusals, another_type_at_the_key_is_a_conflict_and_stays_as_it_is)
 }
 
 TEST_F(redis_refusals, another_type_at_a_side_key_is_a_conflict) {
-  const seam::grant held = client.take("a");
-  ASSERT_TRUE(client.give_back(held));
-  const auto keys = server.say({"KEYS", "crosslock:{*}:fence:a"});
-  ASSERT_EQ(keys.items.size(), 1u);
-  const std::string fence_key = keys.items[0].text;
-  say({"DEL", fence_key});
-  say({"RPUSH", fence_key, "x"});
+  say({"RPUSH", side_key("fence", "a"), "x"});
   expect_refused(errc::conflict, "WRONGTYPE");
-  say({"DEL", fence_key});
+  say({"DEL", side_key("fence", "a")});
+  const seam::grant held = client.take("a");
+  say({"SET", side_key("line", "a"), "x"});
+  expect_error(errc::conflict, "WRONGTYPE", [&] { client.ask(engine_rig::claim("a", true)); });
+  say({"DEL", side_key("line", "a")});
+  EXPECT_TRUE(client.give_back(held));
   expect_works();
 }
 

@@ -9,17 +9,17 @@
 namespace crosslock::redis {
 
 struct address {
-  std::string host;  ///< a name, or an IPv4 or IPv6 address; empty with a unix socket
+  std::string host{};  ///< a name, or an IPv4 or IPv6 address; empty with a unix socket
   std::uint16_t port = 6379;
-  std::string unix_path;  ///< empty with TCP
+  std::string unix_path{};  ///< empty with TCP
   bool tls = false;
-  std::string user;      ///< empty: the server's default user
-  std::string password;  ///< never shown
+  std::string user{};      ///< empty: the server's default user
+  std::string password{};  ///< never shown
   std::uint32_t database = 0;
-  std::string ca_file;    ///< empty: the certificates that this machine trusts
-  std::string cert_file;  ///< with key_file: how we show who we are
-  std::string key_file;
-  std::string server_name;  ///< what the server's certificate must be for; empty: the host
+  std::string ca_file{};    ///< empty: the certificates that this machine trusts
+  std::string cert_file{};  ///< with key_file: how we show who we are
+  std::string key_file{};
+  std::string server_name{};  ///< what the server's certificate must be for; empty: the host
 
   bool has_credentials() const noexcept { return !user.empty() || !password.empty(); }
   /// The name to compare the server's certificate with.

@@ -55,6 +55,7 @@ class engine final : public seam::engine {
   void await_news(seam::clock& clock, seam::park_word& word, std::uint32_t expected,
                   time_point until) override;
   void rouse(seam::clock& clock, seam::park_word& word) noexcept override;
+  std::vector<seam::finding> examine(time_point give_up) override;
   bool on_own_thread() const noexcept override;
   void close() noexcept override;
   void abandon() noexcept override;

@@ -5,7 +5,6 @@
 #include <initializer_list>
 
 namespace crosslock::redis {
-namespace {
 
 void exchange(stream& to, parser& from, const address& where, const command& what, reply& answer,
               time_point give_up) {
@@ -20,6 +19,13 @@ void exchange(stream& to, parser& from, const address& where, const command& wha
     }
     from.feed({buffer.data(), count});
   }
+}
+
+namespace {
+
+void demand(stream& to, parser& from, const address& where, const command& what, reply& answer,
+            time_point give_up) {
+  exchange(to, from, where, what, answer, give_up);
   if (answer.failed()) throw error_in(answer.failure(), where.shown(), {});
 }
 
@@ -31,17 +37,17 @@ void introduce(stream& to, parser& from, const address& as, time_point give_up) 
     const bool named = !as.user.empty();
     const plain_command auth =
         named ? plain_command{"AUTH", as.user, as.password} : plain_command{"AUTH", as.password};
-    exchange(to, from, as, auth, answer, give_up);
+    demand(to, from, as, auth, answer, give_up);
   }
   if (as.database != 0) {
     const std::string number = std::to_string(as.database);
-    exchange(to, from, as, plain_command{"SELECT", number}, answer, give_up);
+    demand(to, from, as, plain_command{"SELECT", number}, answer, give_up);
   }
 }
 
 std::string ask_for_info(stream& to, parser& from, const address& where, time_point give_up) {
   reply answer;
-  exchange(to, from, where, plain_command{"INFO"}, answer, give_up);
+  demand(to, from, where, plain_command{"INFO"}, answer, give_up);
   return std::string{cursor{answer}.text()};
 }
 

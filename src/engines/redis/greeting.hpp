@@ -13,6 +13,10 @@
 
 namespace crosslock::redis {
 
+/// One request and its answer, whatever that is.
+void exchange(stream& to, parser& from, const address& where, const command& what, reply& answer,
+              time_point give_up);
+
 /// User, password and database. Throws `denied` or `invalid_url`.
 void introduce(stream& to, parser& from, const address& as, time_point give_up);
 

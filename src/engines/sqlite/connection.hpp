@@ -120,6 +120,7 @@ class connection {
   /// It hears of nothing any more. Fails silently: others find out when this process has gone.
   void leave(member& leaving) noexcept;
   std::shared_ptr<wake_file> wake() const;
+  const place& where() const noexcept { return place_; }
   /// Whether the files still are those at their paths. The next write opens them anew if not.
   bool files_in_place();
   /// How many wait for the writer that is under way.

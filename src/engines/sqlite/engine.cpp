@@ -349,6 +349,21 @@ std::optional<seam::cell> engine::open_cell(const lock_name& name, fence token,
   return found;
 }
 
+std::vector<seam::finding> engine::examine(time_point) {
+  const place& where = connection_->where();
+  const bool full = where.keeps == durability::full;
+  return {{.weight = seam::severity::note,
+           .topic = "reach",
+           .text = "these locks are in " + where.path + ": they exclude processes of this machine",
+           .code = {}},
+          {.weight = seam::severity::note,
+           .topic = "durability",
+           .text = full ? "sync=full: a commit survives a power cut"
+                        : "sync=normal: a power cut may take the last commits along; that does not "
+                          "matter to locks, which a restart ends anyway, but to stored values",
+           .code = {}}};
+}
+
 void engine::close() noexcept {
   if (std::exchange(closed_, true)) return;
   listener_.stop();

@@ -39,6 +39,7 @@ class engine final : public seam::engine {
   seam::swap_answer swap_cell(const seam::cell_swap& wanted, time_point give_up) override;
   std::optional<seam::cell> open_cell(const lock_name& name, fence token,
                                       time_point give_up) override;
+  std::vector<seam::finding> examine(time_point give_up) override;
   bool on_own_thread() const noexcept override;
   void close() noexcept override;
   void abandon() noexcept override;
