@@ -114,8 +114,8 @@ class engine {
   /// Callable from any thread. The word may be gone already: only its address is used.
   virtual void rouse(seam::clock& clock, park_word& word) noexcept { clock.unpark(word); }
 
-  /// What there is to say about the server, or whatever keeps the locks, and what it means for them.
-  /// For people: takes several round trips.
+  /// What there is to say about the server, or whatever keeps the locks, and what that means for
+  /// them. For people: takes several round trips.
   virtual std::vector<finding> examine(time_point /*give_up*/) { return {}; }
 
   /// Whether this thread is one that the engine reports events on: such a thread must not close it.

@@ -113,8 +113,8 @@ def check_unfit(tally, folder):
         tally.check("a replica is 69", code == 69 and "replica" in found[-1]["text"],
                     f"exit code {code}\n{found}")
     with redis_server(folder) as url:
-        subprocess.run(["redis-cli", "-s", f"{folder}/redis.sock", "RPUSH", "crosslock-doctor", "x"],
-                       check=True, capture_output=True)
+        command = ["redis-cli", "-s", f"{folder}/redis.sock", "RPUSH", "crosslock-doctor", "x"]
+        subprocess.run(command, check=True, capture_output=True)
         code, found = findings("--url", url)
         tally.check("a lock that cannot be taken is found out",
                     code == 78 and found[-1]["topic"] == "lock"

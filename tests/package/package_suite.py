@@ -3,7 +3,9 @@ static libraries; each way gives a program that works and links nothing but core
 
 import re
 import shlex
+import subprocess
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import snippets
@@ -14,7 +16,8 @@ CONSUMER = ROOT / "tests" / "package"
 RUN_TIME = {"libstdc++.so.6", "libgcc_s.so.1", "libm.so.6", "libc.so.6", "libpthread.so.0",
             "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "linux-vdso.so.1"}
 # What an engine brings along.
-ENGINES = {"memory": set(), "sqlite": {"libsqlite3"}}
+ENGINES = {"memory": set(), "sqlite": {"libsqlite3"},
+           "redis": {"libhiredis", "libssl", "libcrypto"}}
 QUICK = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug"]
 
 
@@ -47,9 +50,28 @@ def install(tally, build, prefix, shared):
             and must(tally, "install", ["cmake", "--install", build]))
 
 
+@contextmanager
+def server_of(engine, program):
+    """The URL of a place for locks."""
+    if engine != "redis":
+        yield "memory:" if engine == "memory" else f"{engine}:{program}.db"
+        return
+    with tempfile.TemporaryDirectory(prefix="crosslock-package-") as folder:
+        with subprocess.Popen(["redis-server", "--port", "0", "--save", "", "--unixsocket",
+                               f"{folder}/socket"], cwd=folder, stdout=subprocess.PIPE,
+                              text=True) as server:
+            try:
+                for line in server.stdout:
+                    if "accept connections" in line:
+                        break
+                yield f"redis+unix://{folder}/socket"
+            finally:
+                server.kill()
+
+
 def check_program(tally, way, program, engine, ours):
-    url = f"{engine}:" if engine == "memory" else f"{engine}:{program}.db"
-    code, said = run([program], 60, env=environment(CROSSLOCK_URL=url))
+    with server_of(engine, program) as url:
+        code, said = run([program], 60, env=environment(CROSSLOCK_URL=url))
     tally.check(f"{way}: the consumer gets its lock",
                 code == 0 and re.fullmatch(r"fence [1-9]\d*\n", said), f"exit code {code}\n{said}")
     _, said = run(["ldd", program])

@@ -100,8 +100,8 @@ bool script_unknown(const reply& answer) noexcept;
 /// What the other side has become makes it useless: another connection may lead to a better one.
 bool needs_new_connection(std::string_view failure) noexcept;
 
-/// Numbers from outside as spans of time. What is beyond all reason becomes the longest span that can
-/// still be added to another one.
+/// Numbers from outside as spans of time. What is beyond all reason becomes the longest span that
+/// can still be added to another one.
 duration span_of_milliseconds(std::int64_t count) noexcept;
 duration span_of_microseconds(std::int64_t count) noexcept;
 
