@@ -3,13 +3,16 @@
 #pragma once
 
 #include "engine/claim.hpp"
+#include "engine/recycling.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace crosslock::seam {
@@ -94,8 +97,12 @@ class waiting_room {
   void drop_if_unused(const owner_id& owner);
 
   mutable std::mutex mutex_;
-  std::unordered_map<owner_id, place, hash> places_;
-  std::unordered_map<owner_id, taken, hash> taken_;
+  template <class Value>
+  using by_owner = std::unordered_map<owner_id, Value, hash, std::equal_to<owner_id>,
+                                      recycling<std::pair<const owner_id, Value>>>;
+
+  by_owner<place> places_;
+  by_owner<taken> taken_;
   std::size_t sweep_at_ = 64;
 };
 

@@ -2,6 +2,7 @@
 //
 // Subscribe, check, then sleep with a cap: news that come while the head is asking are kept in the
 // line and looked at before it parks, and it never parks for longer than the engine's look_after.
+#include "engine/recycling.hpp"
 #include "local/afterwards.hpp"
 #include "local/core.hpp"
 #include "local/line.hpp"
@@ -26,7 +27,8 @@ std::shared_ptr<section> line::acquire(const wish& wish) {
   waiter me;
   me.wish = wish;
   me.started = home_.clock().now();
-  me.section = std::make_shared<section>(home_.shared_from_this(), shared_from_this());
+  me.section = std::allocate_shared<section>(seam::recycling<section>{}, home_.shared_from_this(),
+                                             shared_from_this());
   std::optional<std::stop_callback<std::function<void()>>> stop_watch;
   if (wish.stop.stop_possible()) {
     stop_watch.emplace(wish.stop, [&home = home_, &news = me.news] {

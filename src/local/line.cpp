@@ -2,6 +2,7 @@
 // How a head claims is in claiming.cpp (blocking) and claiming_async.cpp.
 #include "local/line.hpp"
 
+#include "engine/recycling.hpp"
 #include "local/afterwards.hpp"
 #include "local/core.hpp"
 #include "local/pass_rule.hpp"
@@ -16,7 +17,7 @@ line::line(core& home, seam::name_ref name, seam::name_ref given_name, bool shar
 line::~line() { home_.forget(*this); }
 
 void line::new_tenure(const wish& wish) {
-  tenure_ = std::make_shared<tenure>();
+  tenure_ = std::allocate_shared<tenure>(seam::recycling<tenure>{});
   tenure_->claim = {.name = name_,
                     .owner = home_.keeper().draw_owner(),
                     .lease = wish.lease,

@@ -2,7 +2,7 @@
 #include "engines/redis/greeting.hpp"
 
 #include <array>
-#include <initializer_list>
+#include <optional>
 
 namespace crosslock::redis {
 
@@ -10,10 +10,16 @@ void exchange(stream& to, parser& from, const address& where, const command& wha
               time_point give_up) {
   std::string out;
   what.write(out);
-  to.write_all(out, give_up);
+  std::optional<error> unsent;
+  try {
+    to.write_all(out, give_up);
+  } catch (const error& why) {
+    unsent = why;  // whoever turns us away hangs up, but may have said why before
+  }
   std::array<char, 4096> buffer;
   while (!from.next(answer)) {
-    const std::size_t count = to.read_some(buffer, give_up);
+    const std::size_t count = to.read_some(buffer, unsent ? time_point{} : give_up);
+    if (count == 0 && unsent) throw error{*unsent};
     if (count == 0) {
       throw make_error(errc::timed_out, where.shown() + " accepts connections but says nothing");
     }
