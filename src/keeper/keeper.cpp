@@ -9,9 +9,15 @@
 #include "keeper/renewal_plan.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace crosslock::inner {
+namespace {
+
+constexpr duration corrected_ahead = std::chrono::milliseconds{20};
+
+}  // namespace
 
 keeper::keeper(std::unique_ptr<seam::engine> engine, seam::clock& clock, const settings& settings)
     : engine_{std::move(engine)},
@@ -123,13 +129,17 @@ std::vector<keeper::due_loss> keeper::take_due(time_point now) {
   std::vector<due_loss> due;
   if (seam::mutated(seam::mutant::loss_told_by_io_thread)) return due;
   const std::lock_guard guard{mutex_};
-  while (!alarms_.empty() && alarms_.first_moment() <= now) {
+  // Awake anyway, it corrects what would wake it soon: locks that are renewed together were not all
+  // taken at the same moment.
+  while (!alarms_.empty() && alarms_.first_moment() <= now + corrected_ahead) {
     const time_point tell = tell_at(*alarms_.first());
-    if (tell > now) {
-      alarms_.move(*alarms_.first(), tell);
-    } else {
+    if (tell <= now) {
       const loss_reason reason = why_now(*alarms_.first(), now);
       due.push_back({alarms_.pop(), reason});
+    } else if (tell != alarms_.first_moment()) {
+      alarms_.move(*alarms_.first(), tell);
+    } else {
+      break;  // it really comes soon
     }
   }
   return due;

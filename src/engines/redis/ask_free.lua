@@ -4,7 +4,7 @@
 --
 -- KEYS: the name and its fence; with foreign=share also its pause. The other side keys lie in the
 -- same slot, and are named in line.lua.
--- ARGV: owner, lease in ms, '<client> <who>', wish: 'x', 's' or 'p:k:n', with a '+' to wait in line.
+-- ARGV: owner, lease in ms, '<client> <who>', wish: 'x', 's' or 'p:k:n', and a '+' to wait in line.
 local time = redis.call('TIME')
 if ARGV[4] == 'x+' or ARGV[4] == 'x' then
   local now = time[1] .. string.sub('00000' .. time[2], -6)
@@ -16,7 +16,8 @@ if ARGV[4] == 'x+' or ARGV[4] == 'x' then
                               'GET')
       -- Fences are 19 digits; the first 16 are microseconds and fit into a number. Six apart is
       -- more than a block of 4096; nearer ones are left to exact arithmetic.
-      if not old or type(old) == 'string' and string.byte(old, 20) == 32 and now - string.sub(old, 1, 16) >= 6 then
+      if not old or type(old) == 'string' and string.byte(old, 20) == 32 and
+         now - string.sub(old, 1, 16) >= 6 then
         return fence
       end
       redis.call('DEL', KEYS[1])
@@ -27,7 +28,8 @@ if ARGV[4] == 'x+' or ARGV[4] == 'x' then
       -- One in sixteen takes the long way, which looks whether the line is full.
       local place = math.min(ARGV[2], math.max(1000, math.floor(ARGV[2] / 10)))
       local line = string.sub(KEYS[2], 1, 16) .. 'line:' .. KEYS[1]
-      if redis.call('ZADD', line, 'NX', now, ARGV[1] .. ' x ' .. ARGV[2] .. ' ' .. ARGV[3]) == 1 then
+      local member = ARGV[1] .. ' x ' .. ARGV[2] .. ' ' .. ARGV[3]
+      if redis.call('ZADD', line, 'NX', now, member) == 1 then
         if redis.call('PTTL', line) < place + 250 then redis.call('PEXPIRE', line, place + 500) end
         return {2, now, math.floor(place / 3)}
       end

@@ -53,8 +53,9 @@ class connection {
     pending* place_;
   };
 
-  /// One round trip on the calling thread. Throws `unreachable` or `timed_out`; when the request may
-  /// have been carried out, with outcome_unknown. What the server says is not looked at here.
+  /// One round trip on the calling thread. Throws `unreachable` or `timed_out`; with
+  /// outcome_unknown when the request may have been carried out. What the server says is not
+  /// looked at here.
   answers call(const command& what, time_point give_up);
   /// The same for many that travel together: `write` writes all of them.
   answers call_all(std::size_t count, const std::function<void(std::string&)>& write,

@@ -2,29 +2,46 @@
 #include "engines/redis/greeting.hpp"
 
 #include <array>
-#include <optional>
 
 namespace crosslock::redis {
 
-void exchange(stream& to, parser& from, const address& where, const command& what, reply& answer,
-              time_point give_up) {
-  std::string out;
-  what.write(out);
-  std::optional<error> unsent;
-  try {
-    to.write_all(out, give_up);
-  } catch (const error& why) {
-    unsent = why;  // whoever turns us away hangs up, but may have said why before
-  }
+namespace {
+
+void read_answer(stream& to, parser& from, const address& where, reply& answer,
+                 time_point give_up) {
   std::array<char, 4096> buffer;
   while (!from.next(answer)) {
-    const std::size_t count = to.read_some(buffer, unsent ? time_point{} : give_up);
-    if (count == 0 && unsent) throw error{*unsent};
+    const std::size_t count = to.read_some(buffer, give_up);
     if (count == 0) {
       throw make_error(errc::timed_out, where.shown() + " accepts connections but says nothing");
     }
     from.feed({buffer.data(), count});
   }
+}
+
+/// Whoever turns us away hangs up, but may have said why before.
+void hear_parting_words(stream& to, parser& from, const address& where, reply& answer) {
+  try {
+    read_answer(to, from, where, answer, time_point{});
+  } catch (const error&) {
+    return;
+  }
+  if (answer.failed()) throw error_in(answer.failure(), where.shown(), {});
+}
+
+}  // namespace
+
+void exchange(stream& to, parser& from, const address& where, const command& what, reply& answer,
+              time_point give_up) {
+  std::string out;
+  what.write(out);
+  try {
+    to.write_all(out, give_up);
+  } catch (const error& why) {
+    if (why.which() == errc::unreachable) hear_parting_words(to, from, where, answer);
+    throw;
+  }
+  read_answer(to, from, where, answer, give_up);
 }
 
 namespace {

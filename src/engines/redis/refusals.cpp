@@ -47,7 +47,9 @@ error refusal_of_ours(std::string_view words, std::string_view name) {
   const std::size_t space = words.find(' ');
   const std::string_view what = words.substr(0, space);
   const std::string more{space == std::string_view::npos ? "" : words.substr(space + 1)};
-  const std::string quoted = "'" + std::string{name} + "'";
+  std::string quoted{"'"};
+  quoted += name;
+  quoted += '\'';
   if (what == "fence_exhausted") {
     return make_error(errc::fence_exhausted,
                       "the fence of " + quoted + " has reached 2^63 - 1; use another name");

@@ -23,9 +23,9 @@ if #KEYS == 2 and #now == 16 and held == ARGV[1] .. ':w' then
       local old = redis.call('SET', KEYS[2], fence .. (more and 'w' or ' ') .. now .. ' ' ..
                              head[2] .. ' ' .. self, 'EX', 86400, 'GET')
       if old and now - string.sub(old, 1, 16) >= 6 then
-        local heard = redis.pcall('PUBLISH', 'crosslock:to:' .. client, 'granted ' .. owner .. ' ' ..
-                                  head[2] .. ' ' .. fence .. ' ' .. offer ..
-                                  (more and ' 1 ' or ' 0 ') .. KEYS[1])
+        local news = 'granted ' .. owner .. ' ' .. head[2] .. ' ' .. fence .. ' ' .. offer ..
+                     (more and ' 1 ' or ' 0 ') .. KEYS[1]
+        local heard = redis.pcall('PUBLISH', 'crosslock:to:' .. client, news)
         if type(heard) == 'number' and heard > 0 then
           redis.call('SET', KEYS[1], owner .. ':' .. fence .. (more and ':w' or ''), 'PX', offer)
           return 1

@@ -1,4 +1,4 @@
--- renew: {0} when it is no longer ours, else {1, somebody waits, first fence of another block or ''}.
+-- renew: {0} when it is no longer ours, else {1, somebody waits, first of more fences or ''}.
 local owner, fence = string.match(ARGV[1], '^(%x+):(%d+)$')
 local lease, extra = tonumber(ARGV[2]), ARGV[3] or ''
 local wants_fences = string.find(extra, 'f', 1, true)

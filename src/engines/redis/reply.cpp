@@ -1,5 +1,5 @@
-// hiredis calls back for every value it finds. A value needs no object of its own: it is appended to
-// the reply that is being built, and what is returned to hiredis only says that all is well.
+// hiredis calls back for every value it finds. A value needs no object of its own: it is appended
+// to the reply that is being built, and what hiredis gets back only says that all is well.
 #include "engines/redis/reply.hpp"
 
 #include "engines/redis/failure.hpp"
