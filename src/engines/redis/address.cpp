@@ -90,7 +90,8 @@ std::string address::shown() const {
   if (unix_path.empty()) {
     url.scheme = tls ? "rediss" : "redis";
     url.hosts.push_back({host, port});
-    url.path = "/" + std::to_string(database);
+    url.path = '/';
+    url.path += std::to_string(database);
   } else {
     url.scheme = "redis+unix";
     url.path = unix_path;

@@ -152,11 +152,12 @@ word word::number(std::uint64_t value) noexcept {
 
 word word::fence(crosslock::fence token) noexcept {
   constexpr std::size_t width = 19;
-  const word plain = number(static_cast<std::uint64_t>(std::max<std::int64_t>(token.value(), 0)));
+  auto rest = static_cast<std::uint64_t>(std::max<std::int64_t>(token.value(), 0));
   word made;
   made.length_ = width;
-  std::fill_n(made.text_.begin(), width - plain.length_, '0');
-  std::copy_n(plain.text_.begin(), plain.length_, made.text_.begin() + (width - plain.length_));
+  for (std::size_t place = width; place > 0; rest /= 10) {
+    made.text_[--place] = static_cast<char>('0' + rest % 10);
+  }
   return made;
 }
 
