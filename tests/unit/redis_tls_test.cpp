@@ -2,6 +2,7 @@
 #include "engines/redis/stream.hpp"
 #include "proxy/resp.hpp"
 #include "proxy/socket.hpp"
+#include "punctual.hpp"
 #include "servers/redis_server.hpp"
 #include "servers/tls_files.hpp"
 
@@ -22,8 +23,6 @@ namespace crosslock::redis {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr duration slack = 40ms;
 
 time_point now() { return seam::real_clock().now(); }
 
@@ -202,14 +201,11 @@ TEST_F(redis_tls, a_frozen_server_does_not_hold_a_reader_past_its_deadline) {
   link->write_all("PING\r\n", now() + 1s);
   std::array<char, 16> buffer{};
   for (const duration wait : {20ms, 100ms}) {
-    const time_point before = now();
-    EXPECT_EQ(link->read_some(buffer, before + wait), 0u);
-    EXPECT_GE(now() - before, wait);
-    EXPECT_LT(now() - before, wait + slack);
+    expect_punctual(wait, [&] { EXPECT_EQ(link->read_some(buffer, now() + wait), 0u); });
   }
-  const time_point before = now();
-  EXPECT_EQ(failure_of([&] { connect(where(), 100ms); }).which(), errc::unreachable);
-  EXPECT_LT(now() - before, 100ms + slack);
+  expect_punctual(100ms, [&] {
+    EXPECT_EQ(failure_of([&] { connect(where(), 100ms); }).which(), errc::unreachable);
+  });
   server.go_on();
   EXPECT_EQ(link->read_some(buffer, now() + 5s), 7u);
 }
@@ -270,14 +266,13 @@ TEST_F(redis_tls, who_does_not_speak_tls_is_told_from_who_says_nothing) {
     const error why = failure_of([&] { connect(to); });
     EXPECT_EQ(why.which(), errc::protocol) << why.what();
   }
-  const speaker silent{""};
-  to.port = silent.port();
-  const time_point before = now();
-  const error why = failure_of([&] { connect(to, 100ms); });
-  EXPECT_EQ(why.which(), errc::unreachable) << why.what();
-  EXPECT_EQ(why.native_code(), ETIMEDOUT);
-  EXPECT_GE(now() - before, 100ms);
-  EXPECT_LT(now() - before, 100ms + slack);
+  const proxy::descriptor silent = proxy::make_listener();
+  to.port = proxy::port_of(silent);
+  expect_punctual(100ms, [&] {
+    const error why = failure_of([&] { connect(to, 100ms); });
+    EXPECT_EQ(why.which(), errc::unreachable) << why.what();
+    EXPECT_EQ(why.native_code(), ETIMEDOUT);
+  });
 }
 
 }  // namespace
