@@ -14,8 +14,8 @@ namespace crosslock::redis {
 /// the other side is gone. See stream::connect.
 int dial(const address& to, seam::clock& clock, time_point give_up);
 
-/// Tries the addresses of one name in turn, each for its share of the time that is left. Returns the
-/// socket, or the negative of the last one's errno.
+/// Tries the addresses of one name in turn, each for its share of the time that is left. Returns
+/// the socket, or the negative of the last one's errno.
 int dial_any(const addrinfo* list, seam::clock& clock, time_point give_up);
 
 /// poll() for one descriptor: true when something is to be seen there, false at `until`.
