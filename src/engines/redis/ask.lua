@@ -1,12 +1,12 @@
 -- ask: granted, in line, or busy. An ask of somebody in line refreshes the place; of somebody who
 -- has been let in meanwhile it renews.
-local owner, lease = ARGV[1], tonumber(ARGV[2])
+local owner, lease, offer = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[5])
 local client, who = string.match(ARGV[3], '^(%x+) (.*)$')
 local word, waits = string.match(ARGV[4], '^([^+]+)(%+?)$')
 waits = waits == '+'
 local wish = {wish = word}
 wish.mode, wish.permits, wish.of = read_wish(word)
-local member = owner .. ' ' .. word .. ' ' .. ARGV[2] .. ' ' .. ARGV[3]
+local member = owner .. ' ' .. word .. ' ' .. ARGV[2] .. ' ' .. ARGV[5] .. ' ' .. ARGV[3]
 local exhausted = redis.error_reply('CROSSLOCK fence_exhausted')
 
 local function granted(fence) return {1, fence, somebody_waits() and 1 or 0} end
@@ -72,8 +72,8 @@ end
 
 -- In line: the ticket, and when to look again if no news came. Those behind look later, one after
 -- another; a foreign holder tells nobody, so the first in line looks often.
-local function in_line(ticket, stays)
-  local refresh = math.floor(offer_of(stays) / 3)
+local function in_line(ticket)
+  local refresh = math.floor(offer / 3)
   local rest, look = redis.call('PTTL', name), refresh
   local foreign = exclusive() and not holder()
   local pause = pause_left()
@@ -95,12 +95,12 @@ local mine = ticket and read_waiter(member, ticket)
 if mine and mine.ends <= now then
   leave_line(mine)
   mine = nil
-elseif mine and waits and now - math.floor(mine.ticket / 1000) >= offer_of(lease) / 4 then
+elseif mine and waits and now - math.floor(mine.ticket / 1000) >= offer / 4 then
   -- Sooner than that the place still has most of its time.
-  mine.refreshed = tostring(now + offer_of(lease))
-  redis.call('HSET', wait_key, owner, string.format('%.0f', now + offer_of(lease)))
-  live_on(line_key, offer_of(lease) + 500)
-  live_on(wait_key, offer_of(lease) + 500)
+  mine.refreshed = tostring(now + offer)
+  redis.call('HSET', wait_key, owner, string.format('%.0f', now + offer))
+  live_on(line_key, offer + 500)
+  live_on(wait_key, offer + 500)
 end
 if run_key and exclusive() and not holder() then redis.call('DEL', run_key) end
 if not serve(owner, lease) then
@@ -125,7 +125,7 @@ if inside then
 end
 if mine then
   if not waits then return {0} end
-  return in_line(mine.ticket, lease)
+  return in_line(mine.ticket)
 end
 
 local before = everybody_before()
@@ -148,6 +148,6 @@ local known = record()
 if known and pad(known) > add(FENCE_MAX, 0 - BLOCK) then return exhausted end
 ticket = next_ticket()
 redis.call('ZADD', line_key, ticket, member)
-live_on(line_key, offer_of(lease) + 500)
+live_on(line_key, offer + 500)
 mark_wanted()
-return in_line(ticket, lease)
+return in_line(ticket)

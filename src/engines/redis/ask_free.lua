@@ -4,7 +4,9 @@
 --
 -- KEYS: the name and its fence; with foreign=share also its pause. The other side keys lie in the
 -- same slot, and are named in line.lua.
--- ARGV: owner, lease in ms, '<client> <who>', wish: 'x', 's' or 'p:k:n', and a '+' to wait in line.
+-- ARGV: owner, lease in ms, '<client> <who>', wish: 'x', 's' or 'p:k:n', with a '+' to wait in
+-- line, and for how many ms a place in line and an offer last. Numbers that are handed on to
+-- commands are kept as strings: to print one takes as long as to carry out a command.
 local time = redis.call('TIME')
 if ARGV[4] == 'x+' or ARGV[4] == 'x' then
   local now = time[1] .. string.sub('00000' .. time[2], -6)
@@ -12,8 +14,8 @@ if ARGV[4] == 'x+' or ARGV[4] == 'x' then
     local fence = now .. '000'
     local held = redis.call('SET', KEYS[1], ARGV[1] .. ':' .. fence, 'NX', 'GET', 'PX', ARGV[2])
     if not held then
-      local old = redis.pcall('SET', KEYS[2], fence .. ' ' .. now .. ' 0 ' .. ARGV[3], 'EX', 86400,
-                              'GET')
+      local old = redis.pcall('SET', KEYS[2], fence .. ' ' .. now .. ' 0 ' .. ARGV[3], 'EX',
+                              '86400', 'GET')
       -- Fences are 19 digits; the first 16 are microseconds and fit into a number. Six apart is
       -- more than a block of 4096; nearer ones are left to exact arithmetic.
       if not old or type(old) == 'string' and string.byte(old, 20) == 32 and
@@ -22,16 +24,17 @@ if ARGV[4] == 'x+' or ARGV[4] == 'x' then
       end
       redis.call('DEL', KEYS[1])
       if type(old) == 'table' then return old end  -- an error: nobody holds a name without a fence
-      redis.call('SET', KEYS[2], old, 'EX', 86400)
+      redis.call('SET', KEYS[2], old, 'EX', '86400')
     elseif ARGV[4] == 'x+' and string.find(held, ':w', 52, true) == 53 and
            string.sub(held, 1, 32) ~= ARGV[1] and time[2] % 16 > 0 then
       -- One in sixteen takes the long way, which looks whether the line is full.
-      local place = math.min(ARGV[2], math.max(1000, math.floor(ARGV[2] / 10)))
       local line = string.sub(KEYS[2], 1, 16) .. 'line:' .. KEYS[1]
-      local member = ARGV[1] .. ' x ' .. ARGV[2] .. ' ' .. ARGV[3]
+      local member = ARGV[1] .. ' x ' .. ARGV[2] .. ' ' .. ARGV[5] .. ' ' .. ARGV[3]
       if redis.call('ZADD', line, 'NX', now, member) == 1 then
-        if redis.call('PTTL', line) < place + 250 then redis.call('PEXPIRE', line, place + 500) end
-        return {2, now, math.floor(place / 3)}
+        if redis.call('PTTL', line) < ARGV[5] + 250 then
+          redis.call('PEXPIRE', line, ARGV[5] + 500)
+        end
+        return {2, now, math.floor(ARGV[5] / 3)}
       end
     end
   end

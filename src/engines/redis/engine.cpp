@@ -2,6 +2,7 @@
 // engine_look.cpp.
 #include "engines/redis/engine.hpp"
 
+#include "engine/line_rule.hpp"
 #include "engines/redis/greeting.hpp"
 #include "engines/redis/running.hpp"
 #include "engines/redis/server_check.hpp"
@@ -67,14 +68,19 @@ struct engine::ask_words {
   explicit ask_words(const seam::claim& claim)
       : owner{word::owner(claim.owner)},
         lease{word::milliseconds(claim.lease)},
+        offer{word::milliseconds(seam::offer_lease(claim.lease))},
         wish{asking_word(claim)} {}
 
   script_call call(const seam::claim& claim, key_set keys, std::string_view self) const {
-    return {scripts().ask, claim.name->view(), keys, {owner.view(), lease.view(), self, wish}};
+    return {scripts().ask,
+            claim.name->view(),
+            keys,
+            {owner.view(), lease.view(), self, wish, offer.view()}};
   }
 
   word owner;
   word lease;
+  word offer;
   std::string wish;
 };
 
@@ -304,12 +310,11 @@ void engine::hear_answer(const ask_under_way& ask, const reply* said, const erro
 void engine::withdraw(const seam::claim& claim, time_point give_up) {
   room_.forget(claim.owner);
   const word owner = word::owner(claim.owner);
-  const word lease = word::milliseconds(claim.lease);
+  std::string lease{word::milliseconds(claim.lease).view()};
+  lease += ' ';
+  lease += word::milliseconds(seam::offer_lease(claim.lease)).view();
   const std::string wish = wish_word(claim);
-  run({scripts().withdraw,
-       claim.name->view(),
-       keys_,
-       {owner.view(), "0", lease.view(), self_, wish}},
+  run({scripts().withdraw, claim.name->view(), keys_, {owner.view(), "0", lease, self_, wish}},
       claim.name->view(), give_up, [](const reply&) { return 0; });
 }
 

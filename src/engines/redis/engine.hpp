@@ -84,6 +84,7 @@ class engine final : public seam::engine {
   void hear_answer(const ask_under_way& ask, const reply* said, const error* why);
   void renew_part(std::span<seam::renewal> part, time_point give_up);
   void settle_renewal(const reply& said, seam::renewal& one);
+  std::vector<lock_info> look_at(std::span<const std::string> names, time_point give_up);
   void hear(std::string_view message);
   void give_back_offer(const seam::pushed_grant& offer, bool by_text);
   void everybody_looks();

@@ -11,7 +11,7 @@
 namespace crosslock::redis {
 namespace {
 
-constexpr std::size_t looks_at_once = 64;
+constexpr std::size_t looks_at_once = 256;
 
 /// For MATCH: everything stands for itself.
 std::string escape_glob(std::string_view text) {
@@ -90,9 +90,28 @@ std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up)
   for (std::span<const std::string> rest{ordered}; !rest.empty();) {
     const auto some = rest.first(std::min(rest.size(), looks_at_once));
     rest = rest.subspan(some.size());
-    for (const std::string& name : some) {
-      lock_info info = look(lock_name{name}, give_up);
+    for (lock_info& info : look_at(some, give_up)) {
       if (!info.holders.empty() || !info.line.empty()) infos.push_back(std::move(info));
+    }
+  }
+  return infos;
+}
+
+std::vector<lock_info> engine::look_at(std::span<const std::string> names, time_point give_up) {
+  const auto write = [&](std::string& out) {
+    for (const std::string& name : names) {
+      script_call{scripts().look, name, keys_, {}}.write(out);
+    }
+  };
+  const auto answers = connection_.call_all(names.size(), write, give_up);
+  std::vector<lock_info> infos;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (script_unknown(answers[i])) {
+      infos.push_back(look(lock_name{names[i]}, give_up));
+    } else if (answers[i].failed()) {
+      refuse(answers[i].failure(), names[i]);
+    } else {
+      infos.push_back(read_sight(names[i], answers[i]));
     }
   }
   return infos;

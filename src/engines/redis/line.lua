@@ -7,7 +7,7 @@
 --   crosslock:shared    shared or permit holders, listed in `in`
 --   anything else       a foreign lock: an exclusive holder that never hears of us
 -- fence: <last block><' ', or 'w': somebody may wait><since> <untaken offer, or 0> <client> <who>
--- line:  <owner> <wish> <lease> <client> <who> -> ticket: since when, in us
+-- line:  <owner> <wish> <lease> <offer> <client> <who> -> ticket: since when, in us
 -- wait:  owner -> when the place ends; only of those who have refreshed theirs
 -- in:    owner -> <wish> <end> <since> <client> <fence> <last block> <ticket> <who>
 -- Times are the server's: `since` in us, the others in ms. A wish: 'x' exclusive, 's' shared,
@@ -73,8 +73,6 @@ local function write_record(fence, since, ticket, client, who)
              ticket .. ' ' .. client .. ' ' .. who, 'EX', DAY)
 end
 
-local function offer_of(lease) return math.min(lease, math.max(1000, math.floor(lease / 10))) end
-
 -- How many have heard it. Without the right to publish nobody hears anything.
 local function tell(client, words)
   local heard = redis.pcall('PUBLISH', 'crosslock:to:' .. client, words .. ' ' .. name)
@@ -101,12 +99,12 @@ local function read_wish(word)
 end
 
 local function read_waiter(member, ticket)
-  local owner, wish, lease, client, who = string.match(member, '^(%x+) (%S+) (%d+) (%x+) (.*)$')
-  local w = {owner = owner, member = member, wish = wish, lease = tonumber(lease), client = client,
+  local owner, wish, offer, client, who = string.match(member, '^(%x+) (%S+) %d+ (%d+) (%x+) (.*)$')
+  local w = {owner = owner, member = member, wish = wish, offer = tonumber(offer), client = client,
              who = who, ticket = tonumber(ticket)}
   w.mode, w.permits, w.of = read_wish(wish)
   w.refreshed = redis.call('HGET', wait_key, owner)
-  w.ends = tonumber(w.refreshed) or math.floor(w.ticket / 1000) + offer_of(w.lease)
+  w.ends = tonumber(w.refreshed) or math.floor(w.ticket / 1000) + w.offer
   return w
 end
 
@@ -262,7 +260,7 @@ local function serve(asking, lease)
         if not fence then return false end
         local ticket, stays = '0', lease
         if w.owner ~= asking then
-          ticket, stays = string.format('%.0f', w.ticket), offer_of(w.lease)
+          ticket, stays = string.format('%.0f', w.ticket), w.offer
         end
         local more = redis.call('ZCARD', line_key) > 1 and 1 or 0
         if w.owner == asking or tell(w.client, 'granted ' .. w.owner .. ' ' .. ticket .. ' ' ..

@@ -12,16 +12,15 @@ local now = time[1] .. string.sub('00000' .. time[2], -6)
 if #KEYS == 2 and #now == 16 and held == ARGV[1] .. ':w' then
   local key = string.sub(KEYS[2], 1, 16) .. 'line:' .. KEYS[1]
   local head = redis.call('ZPOPMIN', key)
-  local owner, lease, self, client = string.match(head[1] or '', '^(%x+) x (%d+) ((%x+) .*)$')
+  local owner, offer, self, client = string.match(head[1] or '', '^(%x+) x %d+ (%d+) ((%x+) .*)$')
   if owner then
-    local offer = math.min(lease, math.max(1000, math.floor(lease / 10)))
     local waited = now - head[2]
     -- Nobody refreshes a place, or loses it, so soon.
     if waited >= 0 and waited < offer * 250 then
       local more = redis.call('ZCARD', key) > 0
       local fence = now .. '000'
       local old = redis.call('SET', KEYS[2], fence .. (more and 'w' or ' ') .. now .. ' ' ..
-                             head[2] .. ' ' .. self, 'EX', 86400, 'GET')
+                             head[2] .. ' ' .. self, 'EX', '86400', 'GET')
       if old and now - string.sub(old, 1, 16) >= 6 then
         local news = 'granted ' .. owner .. ' ' .. head[2] .. ' ' .. fence .. ' ' .. offer ..
                      (more and ' 1 ' or ' 0 ') .. KEYS[1]
@@ -31,12 +30,14 @@ if #KEYS == 2 and #now == 16 and held == ARGV[1] .. ':w' then
           return 1
         end
       end
-      if old then redis.call('SET', KEYS[2], old, 'EX', 86400) end
+      if old then redis.call('SET', KEYS[2], old, 'EX', '86400') end
     end
   end
   if head[1] then
     -- Back to the front, for the long way; alone in line it needs an expiry again.
     redis.call('ZADD', key, head[2], head[1])
-    if redis.call('PTTL', key) < 0 then redis.call('PEXPIRE', key, 8640500) end
+    if redis.call('PTTL', key) < 0 then
+      redis.call('PEXPIRE', key, string.match(head[1], '^%x+ %S+ %d+ (%d+)') + 500)
+    end
   end
 end

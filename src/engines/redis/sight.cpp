@@ -50,6 +50,7 @@ claim_info read_waiter(std::string_view ticket, std::string_view text, std::int6
   one.mode = mode_of(in.word());
   one.age = span_of_microseconds(now_us) - span_of_microseconds(fields{ticket}.number());
   in.word();  // lease
+  in.word();  // offer
   in.word();  // client
   one.who = in.rest();
   return one;

@@ -1,7 +1,8 @@
 -- withdraw: leaves the line, or gives back a grant that nobody saw. With a ticket only the offer of
 -- that ticket, as long as nobody has taken it up.
 --
--- ARGV: owner, ticket or '0', and for those in line: lease in ms, '<client> <who>', wish.
+-- ARGV: owner, ticket or '0', and for those in line: lease and offer in ms, '<client> <who>',
+-- wish.
 local owner, ticket = ARGV[1], ARGV[2]
 if ticket == '0' then
   local member = owner .. ' ' .. ARGV[5] .. ' ' .. ARGV[3] .. ' ' .. ARGV[4]
