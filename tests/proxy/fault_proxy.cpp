@@ -52,6 +52,11 @@ void door::remove_all() {
   rules_.clear();
 }
 
+void door::obey(script next) {
+  const std::lock_guard guard{home_.mutex_};
+  script_ = std::move(next);
+}
+
 std::uint64_t door::applied(rule_id which) const {
   const std::lock_guard guard{home_.mutex_};
   const auto found = rules_.find(which);
@@ -76,6 +81,7 @@ fate door::judge(const sighting& seen) {
     home_.changed_.notify_all();
     return what.what;
   }
+  if (script_) return script_(seen).value_or(fate::pass());
   return fate::pass();
 }
 

@@ -48,6 +48,8 @@ class door {
   rule_id add(rule next);
   void remove(rule_id which);
   void remove_all();
+  /// Asked after the rules.
+  void obey(script next);
   /// How often it has decided; await: until it has done so so often, false after 20 s.
   std::uint64_t applied(rule_id which) const;
   bool await(rule_id which, std::uint64_t times = 1) const;
@@ -91,6 +93,7 @@ class door {
   bool refuses_ = false;
   rule_id last_rule_ = 0;
   std::map<rule_id, placed> rules_;
+  script script_;
   std::vector<std::unique_ptr<link>> links_;
   int links_made_ = 0;
 };

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,5 +71,8 @@ struct rule {
   std::uint64_t times = 1;  ///< so many have this fate then
   fate what{};
 };
+
+/// For what no rule decides: nothing lets it pass. Runs where rule::matches does.
+using script = std::function<std::optional<fate>(const sighting&)>;
 
 }  // namespace crosslock::proxy

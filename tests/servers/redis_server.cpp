@@ -35,9 +35,25 @@ constexpr int patience_ms = 20'000;
   throw std::system_error{errno, std::generic_category(), doing};
 }
 
+const std::string beginning = "crosslock-redis-";
+
+/// What a test that was killed has left.
+bool remove_folders_of_the_dead() {
+  for (const auto& each : fs::directory_iterator{fs::temp_directory_path()}) {
+    const std::string name = each.path().filename();
+    if (!name.starts_with(beginning)) continue;
+    const int pid = std::atoi(name.c_str() + beginning.size());
+    std::error_code ignored;
+    if (pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH) fs::remove_all(each.path(), ignored);
+  }
+  return true;
+}
+
 fs::path make_folder() {
-  std::string pattern = fs::temp_directory_path() / "crosslock-redis-XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) fail("make a folder");
+  static const bool tidied = remove_folders_of_the_dead();
+  std::string pattern =
+      fs::temp_directory_path() / (beginning + std::to_string(::getpid()) + "-XXXXXX");
+  if (!tidied || ::mkdtemp(pattern.data()) == nullptr) fail("make a folder");
   return pattern;
 }
 
@@ -106,7 +122,8 @@ proxy::resp_value redis_talk::next() {
   }
 }
 
-redis_server::redis_server(redis_options how) : how_{std::move(how)}, folder_{make_folder()} {
+redis_server::redis_server(redis_options how)
+    : how_{std::move(how)}, folder_{make_folder()}, data_{how_.data.empty() ? folder_ : how_.data} {
   start();
 }
 
@@ -147,8 +164,8 @@ void redis_server::spawn() {
 std::vector<std::string> redis_server::command_line() const {
   std::vector<std::string> words = how_.through;
   words.insert(words.end(), {"redis-server", "--bind", "127.0.0.1", "--port", std::to_string(port_),
-                             "--unixsocket", address().path, "--dir", folder_.string(), "--save",
-                             "", "--daemonize", "no", "--repl-diskless-sync-delay", "0"});
+                             "--unixsocket", address().path, "--dir", data_.string(), "--save", "",
+                             "--daemonize", "no", "--repl-diskless-sync-delay", "0"});
   for (const auto& [name, value] : how_.settings) {
     words.push_back("--" + name);
     std::istringstream parts{value};

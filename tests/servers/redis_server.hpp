@@ -40,6 +40,7 @@ struct redis_options {
   /// As in redis.conf, one line each; without a word about persistence nothing is kept.
   std::vector<std::pair<std::string, std::string>> settings{};
   std::vector<std::string> through{};  ///< a command that executes the server, such as env(1)
+  std::filesystem::path data{};        ///< where it keeps its data; empty: in its own folder
 };
 
 /// Answers when the constructor returns. It is killed with the object, or with the thread that
@@ -55,6 +56,7 @@ class redis_server {
   /// 0 without options::tcp.
   std::uint16_t port() const noexcept { return port_; }
   const std::filesystem::path& folder() const noexcept { return folder_; }
+  const std::filesystem::path& data() const noexcept { return data_; }
   pid_t pid() const noexcept { return pid_; }
   bool runs() const noexcept { return pid_ > 0; }
 
@@ -82,6 +84,7 @@ class redis_server {
 
   redis_options how_;
   std::filesystem::path folder_;
+  std::filesystem::path data_;
   std::uint16_t port_ = 0;
   pid_t pid_ = -1;
   std::vector<std::string> login_;
