@@ -1,9 +1,32 @@
 // Asking, judging, and looking for what is left.
 #include "faults/fault_case.hpp"
 
+#include <unistd.h>
+
+#include <fstream>
 #include <sstream>
 
 namespace crosslock::faults {
+
+std::int64_t resident_bytes() {
+  std::ifstream file{"/proc/self/statm"};
+  std::int64_t all = 0;
+  std::int64_t resident = 0;
+  file >> all >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+time_point fault_case::in_at(real_actor& who) {
+  const std::string said = who.answer();
+  const time_point at = now();
+  EXPECT_TRUE(said.starts_with("held ")) << said;
+  return at;
+}
+
+fence fault_case::fence_in(const std::string& said) {
+  EXPECT_TRUE(said.starts_with("held ")) << said;
+  return fence{said.starts_with("held ") ? std::stoll(said.substr(5)) : 0};
+}
 
 fault_case::notice fault_case::ask_notice(real_actor& whom, const std::string& name) {
   std::istringstream words{whom.say("told " + name)};
@@ -15,24 +38,21 @@ fault_case::notice fault_case::ask_notice(real_actor& whom, const std::string& n
 }
 
 checker::verdict fault_case::judge(checker::check_options how) {
-  const checker::verdict verdict = checker::check(scene_.history(), how);
+  const checker::verdict verdict = checker::check(history(), how);
   constexpr std::size_t enough = 8000;
   EXPECT_TRUE(verdict.kept()) << verdict.to_string().substr(0, enough);
   EXPECT_GT(verdict.grants, 0U);
+  // For the table at the end of the run.
+  expected_overlaps_ += verdict.expected_overlaps;
+  RecordProperty("expected_overlaps", std::to_string(expected_overlaps_));
   return verdict;
 }
 
 void fault_case::expect_nothing_left() {
-  const bool clean = eventually([this] { return scene_.leftovers().empty(); });
+  const bool clean = eventually([this] { return leftovers().empty(); });
   std::string left;
-  for (const std::string& each : scene_.leftovers()) left += each + '\n';
+  for (const std::string& each : leftovers()) left += each + '\n';
   EXPECT_TRUE(clean) << left;
-}
-
-void fault_case::expect_sound() {
-  EXPECT_EQ(scene_.run_sql("SELECT count(*) FROM pragma_integrity_check "
-                           "WHERE integrity_check <> 'ok'"),
-            0);
 }
 
 }  // namespace crosslock::faults

@@ -1,11 +1,12 @@
-// What the cases of the fault suite have in common: a database, processes, and the checker.
+// What the cases of the fault suite have in common, whatever the engine: a scene with a server and
+// processes, and the checker.
 //
 // Cases are called by their row of the fault matrix (README.md). Leases are a second, so that
 // waiting for them is bearable; what must last has a longer one.
 #pragma once
 
 #include "checker/invariants.hpp"
-#include "conformance/fixtures/sqlite_scene.hpp"
+#include "conformance/fixtures/real_actor.hpp"
 #include "conformance/witness.hpp"
 
 #include <crosslock/crosslock.hpp>
@@ -30,12 +31,17 @@ inline constexpr duration lease = 1s;
 inline constexpr duration long_lease = 30s;
 /// How late a busy machine may make us notice what has happened in time.
 inline constexpr duration stall = 500ms;
-/// From a holder's death until the next is in: the engine's promise.
-inline constexpr duration seen_dead = 300ms;
-/// From the end of a lease until the next is in.
-inline constexpr duration after_lease = 250ms + stall;
 /// How often a waiter looks for itself, at the latest.
 inline constexpr duration look_cap = 1s + stall;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;  // memory and descriptors are then used by others than us
+#else
+constexpr bool sanitized = false;
+#endif
+
+/// Of this process.
+std::int64_t resident_bytes();
 
 inline time_point now() { return seam::real_clock().now(); }
 
@@ -61,38 +67,12 @@ errc code_of(Call&& call) {
 
 class fault_case : public testing::Test {
  protected:
-  conformance::sqlite_scene& scene() { return scene_; }
-
-  /// This process as one that acts, number 0 in the history.
-  conformance::surroundings here() {
-    return {.proc = 0,
-            .clock = &seam::real_clock(),
-            .sleep = sleep_for_real,
-            .resource = &scene_.numbers(),
-            .book = &scene_.book()};
-  }
-  client connect(duration with_lease = long_lease, options how = {}) {
-    how.lease = with_lease;
-    return scene_.connect(how);
-  }
-  std::unique_ptr<real_actor> start(const std::string& name, duration with_lease = lease,
-                                    const conformance::how_to_start& how = {}) {
-    return scene_.start_process(name, with_lease, how);
-  }
-  bool line_reaches(const client& eyes, const std::string& name, std::size_t waiters) {
+  static bool line_reaches(const client& eyes, const std::string& name, std::size_t waiters) {
     return eventually([&] { return eyes.look(name).line.size() == waiters; });
   }
   /// When that process says that it holds the name; it was told to acquire it before.
-  static time_point in_at(real_actor& who) {
-    const std::string said = who.answer();
-    const time_point at = now();
-    EXPECT_TRUE(said.starts_with("held ")) << said;
-    return at;
-  }
-  static fence fence_in(const std::string& said) {
-    EXPECT_TRUE(said.starts_with("held ")) << said;
-    return fence{said.starts_with("held ") ? std::stoll(said.substr(5)) : 0};
-  }
+  static time_point in_at(real_actor& who);
+  static fence fence_in(const std::string& said);
 
   struct notice {
     int times = 0;
@@ -108,14 +88,51 @@ class fault_case : public testing::Test {
   }
   /// Nobody holds or waits for anything any more.
   void expect_nothing_left();
-  /// SQLite finds nothing wrong with the file.
-  void expect_sound();
+
+  virtual checker::history history() = 0;
+  virtual std::vector<std::string> leftovers() = 0;
 
  private:
-  conformance::sqlite_scene scene_;
+  std::size_t expected_overlaps_ = 0;
 };
 
-/// The rows of the matrix, for this engine.
-class sqlite_faults : public fault_case {};
+/// With the scene of one engine.
+template <class Scene>
+class fault_case_in : public fault_case {
+ protected:
+  using how_to_start = typename Scene::how_to_start;
+
+  template <class... Arguments>
+  explicit fault_case_in(Arguments&&... arguments)
+      : scene_{std::forward<Arguments>(arguments)...} {}
+
+  Scene& scene() { return scene_; }
+
+  /// This process as one that acts, number 0 in the history.
+  conformance::surroundings here() {
+    return {.proc = 0,
+            .clock = &seam::real_clock(),
+            .sleep = sleep_for_real,
+            .resource = &scene_.numbers(),
+            .book = &scene_.book()};
+  }
+  client connect(duration with_lease = long_lease, options how = {}) {
+    how.lease = with_lease;
+    return scene_.connect(how);
+  }
+  std::unique_ptr<real_actor> start(const std::string& name, duration with_lease = lease,
+                                    const how_to_start& how = {}) {
+    return scene_.start_process(name, with_lease, how);
+  }
+  void note(checker::fault what, const std::string& lock = {}) {
+    scene_.book().nemesis(now(), what, checker::event::nobody, lock);
+  }
+
+  checker::history history() override { return scene_.history(); }
+  std::vector<std::string> leftovers() override { return scene_.leftovers(); }
+
+ private:
+  Scene scene_;
+};
 
 }  // namespace crosslock::faults

@@ -1,6 +1,6 @@
 // Answers that are lost, and data that others take away, roll back, keep busy or spoil.
 #include "engines/sqlite/wake_file.hpp"
-#include "faults/fault_case.hpp"
+#include "faults/sqlite_case.hpp"
 
 #include <sqlite3.h>
 

@@ -1,5 +1,5 @@
 // Processes that are stopped, killed, or hang in the middle of a request.
-#include "faults/fault_case.hpp"
+#include "faults/sqlite_case.hpp"
 
 namespace crosslock::faults {
 namespace {

@@ -1,5 +1,5 @@
 // Clocks that step, another boot, and namespaces in which clocks and pids mean something else.
-#include "faults/fault_case.hpp"
+#include "faults/sqlite_case.hpp"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Starts a process whose wall clock is off by so much.
-conformance::how_to_start with_wall_clock_off_by(std::chrono::seconds offset) {
+conformance::sqlite_start with_wall_clock_off_by(std::chrono::seconds offset) {
   const fs::path shim =
       fs::read_symlink("/proc/self/exe").parent_path() / "libcrosslock-clock-shim.so";
   EXPECT_TRUE(fs::exists(shim));
@@ -21,7 +21,7 @@ conformance::how_to_start with_wall_clock_off_by(std::chrono::seconds offset) {
 
 bool may_unshare() { return ::geteuid() == 0; }
 
-class clock_step : public fault_case, public testing::WithParamInterface<int> {};
+class clock_step : public sqlite_case, public testing::WithParamInterface<int> {};
 
 TEST_P(clock_step, F12_F13_leases_and_fences_do_not_follow_the_wall_clock) {
   const auto holder = start("holder");

@@ -1,13 +1,13 @@
 // kill -9 of a process at every step of acquire, handover, renewal and release. Nothing may stay
 // stuck: whoever comes next is in as soon as a dead holder is seen, with a higher fence.
 #include "engines/sqlite/steps.hpp"
-#include "faults/fault_case.hpp"
+#include "faults/sqlite_case.hpp"
 
 namespace crosslock::faults {
 namespace {
 
 /// Parameter: the step, by its name.
-class stop_points : public fault_case, public testing::WithParamInterface<std::string> {
+class stop_points : public sqlite_case, public testing::WithParamInterface<std::string> {
  protected:
   /// `stop_at VERB STEP`, for the parameter's step.
   void arm(real_actor& victim, const std::string& verb) {

@@ -1,7 +1,7 @@
 // Files and folders that are not as they should be: each gives an error that says why, and nothing
 // is overwritten.
 #include "engines/sqlite/file_system.hpp"
-#include "faults/fault_case.hpp"
+#include "faults/sqlite_case.hpp"
 
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -51,7 +51,7 @@ refusal connect_to(const fs::path& path) {
 }
 
 /// As other users than root.
-class sqlite_places : public fault_case {
+class sqlite_places : public sqlite_case {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can act as somebody else";

@@ -1,8 +1,8 @@
 // Too many of everything: descriptors, bytes on the disk, waiters, names.
 #include "engines/sqlite/clerk.hpp"
-#include "faults/fault_case.hpp"
+#include "faults/small_disk.hpp"
+#include "faults/sqlite_case.hpp"
 
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,47 +14,6 @@ namespace crosslock::faults {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A file system of a few pages, for as long as the object lives.
-class small_disk {
- public:
-  explicit small_disk(fs::path where) : where_{std::move(where)} {
-    fs::create_directory(where_);
-    mounted_ = ::mount("none", where_.c_str(), "tmpfs", 0, "size=1m,mode=0755") == 0;
-  }
-  small_disk(const small_disk&) = delete;
-  small_disk& operator=(const small_disk&) = delete;
-  ~small_disk() {
-    if (mounted_) ::umount2(where_.c_str(), MNT_DETACH);
-  }
-  bool is_mounted() const noexcept { return mounted_; }
-
-  void fill() {
-    std::ofstream file{where_ / "filler", std::ios::binary};
-    const std::string page(4096, 'x');
-    while (file.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
-    }
-  }
-  void make_room() { fs::remove(where_ / "filler"); }
-
- private:
-  const fs::path where_;
-  bool mounted_ = false;
-};
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;  // memory and descriptors are then used by others than us
-#else
-constexpr bool sanitized = false;
-#endif
-
-std::int64_t resident_bytes() {
-  std::ifstream file{"/proc/self/statm"};
-  std::int64_t all = 0;
-  std::int64_t resident = 0;
-  file >> all >> resident;
-  return resident * ::sysconf(_SC_PAGESIZE);
-}
 
 TEST_F(sqlite_faults, F21_without_descriptors_there_is_an_error_and_others_go_on) {
   if (sanitized) GTEST_SKIP() << "the sanitizer itself fails without descriptors";
