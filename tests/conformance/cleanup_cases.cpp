@@ -51,7 +51,9 @@ TEST_P(cleanup, threads_and_descriptors_are_given_back) {
     const auto descriptors = count_entries("/proc/self/fd");
     for (int i = 0; i < 3; ++i) use_everything();
     EXPECT_TRUE(eventually([&] { return count_entries("/proc/self/task") <= threads; }));
-    EXPECT_EQ(count_entries("/proc/self/fd"), descriptors);
+    // Whoever stands for the network in this process may learn of the end a moment later.
+    EXPECT_TRUE(eventually([&] { return count_entries("/proc/self/fd") == descriptors; }))
+        << count_entries("/proc/self/fd") << " instead of " << descriptors;
   });
 }
 
