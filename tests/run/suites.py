@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 
+import fault_table
 from build import build
 from tally import ROOT, environment, gtest, last_counts, run
 
@@ -21,8 +22,8 @@ SIDE_BY_SIDE = 12
 # These measure how soon something is seen, and disturb each other more.
 FAULTS_SIDE_BY_SIDE = 3
 # Engines with cases in the fault suite, and the rows of the matrix that every run plays.
-FAULTY = ["sqlite"]
-EVERYDAY_ROWS = [f"F{row}_*" for row in (1, 2, 5, 14, 31, 34)]
+FAULTY = ["redis", "sqlite"]
+EVERYDAY_ROWS = [f"F{row}_*" for row in (1, 2, 4, 5, 14, 31, 34)]
 
 
 def engines():
@@ -82,8 +83,10 @@ def faults(tally, preset, chosen, rows=EVERYDAY_ROWS):
         return
     folder = build(preset, "crosslock-faults")
     patterns = ":".join(f"{name}*.{row}" for name in named for row in rows)
-    gtest(tally, folder / "tests" / "crosslock-faults", [f"--gtest_filter={patterns}"],
-          side_by_side=FAULTS_SIDE_BY_SIDE)
+    reports = gtest(tally, folder / "tests" / "crosslock-faults", [f"--gtest_filter={patterns}"],
+                    side_by_side=FAULTS_SIDE_BY_SIDE)
+    for name in named:
+        print(fault_table.of(name, reports), flush=True)
 
 
 def cli(tally, _preset, _engines):

@@ -63,7 +63,8 @@ def run(command, seconds=600, **options):
 
 def gtest(tally, program, arguments=(), seconds=1800, side_by_side=1):
     """Runs a GoogleTest program, its output shown, and counts its cases; in several processes that
-    share the cases when those mostly wait. An empty share is no fault, an empty run is one."""
+    share the cases when those mostly wait. An empty share is no fault, an empty run is one.
+    Returns the reports of those that wrote one."""
     before = tally.passed + tally.failed
     with ThreadPoolExecutor(side_by_side) as pool:
         shares = [pool.submit(gtest_share, program, arguments, seconds, share, side_by_side)
@@ -72,6 +73,7 @@ def gtest(tally, program, arguments=(), seconds=1800, side_by_side=1):
         count_share(tally, program, *share.result())
     if tally.passed + tally.failed == before:
         tally.check(f"{program.name} ran no case", False, " ".join(map(str, arguments)))
+    return [report for _, _, report in (share.result() for share in shares) if report]
 
 
 def gtest_share(program, arguments, seconds, share, of):
