@@ -27,6 +27,7 @@ struct choice {
   std::vector<std::string> only;
   bool json = false;
   bool plain = false;
+  bool floors = false;
   int rounds = 5;
   double span = 0.35;
 };
@@ -58,13 +59,15 @@ std::vector<Named> pick(std::vector<Named> all, const std::vector<std::string>& 
 /// Everybody that takes part on one engine, made when they are needed.
 class field {
  public:
-  explicit field(engine& engine) : engine_{engine} {}
+  field(engine& engine, bool without_us) : engine_{engine}, without_us_{without_us} {}
 
   contest enter(const workload& workload) {
     auto& usual = usual_[workload.variant];
     if (usual.empty()) {
       usual.push_back(engine_.floor(workload.variant));
-      usual.push_back(make_crosslock_subject(engine_.url(workload.variant)));
+      if (!without_us_) {
+        usual.push_back(make_crosslock_subject(engine_.url(workload.variant)));
+      }
     }
     contest made{workload, {}};
     for (const auto& subject : usual) made.subjects.push_back(subject.get());
@@ -76,6 +79,7 @@ class field {
 
  private:
   engine& engine_;
+  const bool without_us_;
   std::map<std::string_view, std::vector<std::unique_ptr<subject>>> usual_;  ///< by variant
   std::vector<std::unique_ptr<subject>> rivals_;
 };
@@ -83,7 +87,7 @@ class field {
 void run_engine(const offer& offer, std::vector<workload> workloads, const choice& choice,
                 report& report) {
   const auto engine = offer.make();
-  field field{*engine};
+  field field{*engine, choice.floors};
   surroundings around{*engine, offer.name, seconds{choice.span}};
   std::erase_if(workloads, [variants = engine->variants()](const workload& one) {
     return !one.variant.empty() && std::ranges::find(variants, one.variant) == variants.end();
@@ -107,6 +111,7 @@ void add_options(CLI::App& app, choice& choice) {
   app.add_option("ENGINE", choice.engines, "Which engines; without it every one that is linked");
   app.add_flag("--json", choice.json, "One JSON object per line");
   app.add_flag("--plain", choice.plain, "Let idle CPUs halt, as they do in daily life");
+  app.add_flag("--floors", choice.floors, "Leave crosslock out: only floors, rivals and peers");
   app.add_option("--rounds", choice.rounds, "How often each subject takes its turn")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

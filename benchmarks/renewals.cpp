@@ -29,6 +29,7 @@ measured run_renewals(subject& subject, std::size_t count, surroundings& around)
   std::this_thread::sleep_for(lease / 3);
 
   const std::uint64_t requests = around.engine.requests();
+  const std::uint64_t round_trips = around.engine.round_trips();
   const std::uint64_t renewed = locks->renewals();
   const seconds used = cpu_time();
   // Whole periods, so that every lock is renewed equally often.
@@ -41,8 +42,10 @@ measured run_renewals(subject& subject, std::size_t count, surroundings& around)
   measured result;
   result.rate = renewals / cost.count();
   result.cpu_us_per_op = cost.count() * 1e6 / renewals;
-  if (subject.name() == "crosslock") {
+  if (around.engine.counts(subject.name())) {
     result.requests_per_op = static_cast<double>(around.engine.requests() - requests) / renewals;
+    const auto trips = static_cast<double>(around.engine.round_trips() - round_trips);
+    if (trips > 0) result.round_trips_per_op = trips / renewals;
   }
   return result;
 }

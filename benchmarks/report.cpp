@@ -39,8 +39,13 @@ std::string ratio_cell(const summary& row) {
 /// What only few workloads have.
 std::string extras(const summary& row) {
   std::string text;
+  for (const comparison& one : row.comparisons) {
+    text += "  " + text_of(one.ratio) + " of " + std::string{one.with};
+  }
   if (row.relation) text += "  " + text_of(*row.relation) + " of " + std::string{row.relative};
   if (row.cpu_us_per_op) text += "  " + format("%.2f", *row.cpu_us_per_op) + " us CPU each";
+  if (row.round_trips_per_op) text += "  " + format("%.3f", *row.round_trips_per_op) + " trips";
+  if (row.allocations_per_op) text += "  " + format("%.2f", *row.allocations_per_op) + " mallocs";
   if (row.bytes) text += "  " + format("%.0f", *row.bytes) + " bytes each";
   if (row.system_calls) text += *row.system_calls ? "  makes system calls" : "  no system call";
   return text;
@@ -77,7 +82,7 @@ class table final : public report {
             const std::string& rest = {}) {
     constexpr std::size_t widths[] = {12, 25, 9, 10, 8, 8};
     workload.resize(21, ' ');
-    subject.resize(10, ' ');
+    subject.resize(13, ' ');
     out_ << workload << subject;
     for (std::size_t i = 0; i < cells.size(); ++i) out_ << padded(cells[i], widths[i]);
     out_ << rest << '\n';
@@ -107,11 +112,16 @@ class json_lines final : public report {
         line["relation_min"] = number(row.relation->min);
         line["relation_max"] = number(row.relation->max);
       }
+      for (const comparison& one : row.comparisons) {
+        line["compared"][std::string{one.with}] = number(one.ratio.median);
+      }
       add_if(line, "p50_us", row.p50_us);
       add_if(line, "p99_us", row.p99_us);
       add_if(line, "requests_per_op", row.requests_per_op);
+      add_if(line, "round_trips_per_op", row.round_trips_per_op);
       add_if(line, "share_max_min", row.share_max_min);
       add_if(line, "cpu_us_per_op", row.cpu_us_per_op);
+      add_if(line, "allocations_per_op", row.allocations_per_op);
       add_if(line, "bytes", row.bytes);
       if (row.system_calls) line["system_calls"] = *row.system_calls;
       if (!note.empty()) line["note"] = note;

@@ -40,8 +40,10 @@ summary summarize(const history& runs, const history& floors) {
   all.rate = median_of(runs, &measured::rate);
   all.ratio = ratio_of(runs, floors);
   all.requests_per_op = median_of(runs, &measured::requests_per_op);
+  all.round_trips_per_op = median_of(runs, &measured::round_trips_per_op);
   all.share_max_min = median_of(runs, &measured::share_max_min);
   all.cpu_us_per_op = median_of(runs, &measured::cpu_us_per_op);
+  all.allocations_per_op = median_of(runs, &measured::allocations_per_op);
   all.bytes = median_of(runs, &measured::bytes);
   all.system_calls = runs.front().system_calls;
 
@@ -52,6 +54,18 @@ summary summarize(const history& runs, const history& floors) {
     all.p99_us = latency.percentile_us(0.99);
   }
   return all;
+}
+
+/// With the floor all are compared anyway.
+std::vector<comparison> comparisons_of(const contest& contest, const std::vector<history>& runs,
+                                       std::size_t subject) {
+  std::vector<comparison> made;
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    if (i == subject) continue;
+    const auto ratio = ratio_of(runs[subject], runs[i]);
+    if (ratio) made.push_back({contest.subjects[i]->name(), *ratio});
+  }
+  return made;
 }
 
 }  // namespace
@@ -73,6 +87,9 @@ std::vector<std::vector<summary>> run_rounds(const std::vector<contest>& family,
       summary& line = result[w].emplace_back(summarize(runs[w][i], runs[w].front()));
       line.subject = family[w].subjects[i]->name();
       line.workload = family[w].workload.name;
+      if (line.subject == "crosslock") {
+        line.comparisons = comparisons_of(family[w], runs[w], i);
+      }
       if (w > 0 && line.subject == "crosslock") {
         line.relative = family.front().workload.name;
         line.relation = ratio_of(runs[w][i], runs.front()[i]);

@@ -17,6 +17,12 @@ struct spread {
   double max = 0;
 };
 
+/// One subject measured by another.
+struct comparison {
+  std::string_view with;
+  spread ratio;  ///< of their rates, in the same rounds
+};
+
 /// What all rounds say of one subject.
 struct summary {
   std::string_view engine;
@@ -26,11 +32,14 @@ struct summary {
   std::optional<spread> ratio;     ///< to the floor of the same round
   std::string_view relative;       ///< the first workload of its family, unless it is that itself
   std::optional<spread> relation;  ///< to the same subject there, in the same round
+  std::vector<comparison> comparisons;  ///< of crosslock with all but the floor
   std::optional<double> p50_us;
   std::optional<double> p99_us;
   std::optional<double> requests_per_op;
+  std::optional<double> round_trips_per_op;
   std::optional<double> share_max_min;
   std::optional<double> cpu_us_per_op;
+  std::optional<double> allocations_per_op;
   std::optional<double> bytes;
   std::optional<bool> system_calls;
 };

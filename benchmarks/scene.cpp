@@ -53,9 +53,13 @@ measured run_threads(subject& subject, scene scene, surroundings& around) {
 
 measured run_scene(subject& subject, const scene& asked, surroundings& around) {
   const scene scene = around.engine.staged(asked, subject.name());
+  if (auto played = subject.play(scene, around.span)) return *played;
   measured result = scene.who == scene::kind::processes ? run_processes(subject, scene, around)
                                                         : run_threads(subject, scene, around);
-  if (subject.name() != "crosslock") result.requests_per_op.reset();
+  if (!around.engine.counts(subject.name())) {
+    result.requests_per_op.reset();
+    result.round_trips_per_op.reset();
+  }
   return result;
 }
 

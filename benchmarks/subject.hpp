@@ -1,10 +1,13 @@
-// What is measured: crosslock itself, the floor of an engine, later also its peers.
+// What is measured: crosslock itself, the floor of an engine, and its peers.
 #pragma once
+
+#include "benchmarks/measured.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +61,9 @@ class subject {
   virtual std::string_view name() const = 0;
   /// What another process needs to take part; empty where none can.
   virtual std::string address() const { return {}; }
+  /// Peers in other languages play the whole scene in processes of their own. Empty: it is
+  /// assembled from parties of this program.
+  virtual std::optional<measured> play(const scene&, seconds /*span*/) { return std::nullopt; }
   virtual parties assemble(const scene& scene) = 0;
   virtual std::unique_ptr<reentrant> enter(const std::string& name) = 0;
   virtual std::unique_ptr<held_locks> hold_many(const std::string& prefix, std::size_t count,

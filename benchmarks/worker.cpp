@@ -1,8 +1,11 @@
 // Locking and unlocking as fast as possible, and counting it from outside.
 #include "benchmarks/worker.hpp"
 
+#include "benchmarks/allocations.hpp"
+
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
@@ -15,11 +18,12 @@ constexpr auto relaxed = std::memory_order_relaxed;
 struct reading {
   steady::time_point moment;
   std::uint64_t requests = 0;
+  std::uint64_t round_trips = 0;
   std::vector<std::uint64_t> counts;
 };
 
 reading read(std::span<const tally> everybody, const engine& engine) {
-  reading now{steady::now(), engine.requests(), {}};
+  reading now{steady::now(), engine.requests(), engine.round_trips(), {}};
   for (const tally& one : everybody) now.counts.push_back(one.count.load(relaxed));
   return now;
 }
@@ -48,7 +52,9 @@ measured compare(const reading& before, const reading& after, bool alone) {
   const auto [least, most] = std::ranges::minmax(each);
   if (!alone) result.share_max_min = most / least;  // infinite when one got nothing
   const auto requests = static_cast<double>(after.requests - before.requests);
+  const auto round_trips = static_cast<double>(after.round_trips - before.round_trips);
   if (sum > 0) result.requests_per_op = requests / sum;
+  if (sum > 0 && round_trips > 0) result.round_trips_per_op = round_trips / sum;
   return result;
 }
 
@@ -77,9 +83,15 @@ void worker::once() {
 void worker::work(const std::atomic<phase>& now) noexcept try {
   // Reading the clock would be a good part of a short operation: alone, measure every 16th.
   const std::uint64_t sample = alone_ ? 16 : 1;
+  std::optional<std::uint64_t> allocated;
   for (std::uint64_t round = 0;; ++round) {
     const phase seen = now.load(relaxed);
+    if (allocated) tally_.allocations = allocations_of_this_thread() - *allocated;
     if (seen == phase::over) return;
+    if (seen == phase::measuring) {
+      if (!allocated) allocated = allocations_of_this_thread();
+      ++tally_.rounds;
+    }
     if (round % sample != 0 || seen == phase::warming) {
       once();
       continue;
@@ -104,9 +116,16 @@ measured watch(std::span<const tally> everybody, std::atomic<phase>& now, bool a
 }
 
 void collect(std::span<const tally> everybody, measured& result) {
+  std::uint64_t rounds = 0;
+  std::uint64_t allocations = 0;
   for (const tally& one : everybody) {
     if (one.failure.front() != '\0') throw std::runtime_error{one.failure.data()};
     result.latency.add(one.latency);
+    rounds += one.rounds;
+    allocations += one.allocations;
+  }
+  if (rounds > 0) {
+    result.allocations_per_op = static_cast<double>(allocations) / static_cast<double>(rounds);
   }
 }
 

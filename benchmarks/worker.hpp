@@ -28,6 +28,8 @@ enum class phase { preparing, warming, measuring, over };
 struct alignas(64) tally {
   std::atomic<std::uint64_t> count{0};
   histogram latency;
+  std::uint64_t rounds = 0;         ///< whether they count or not, while measured
+  std::uint64_t allocations = 0;    ///< in these
   std::array<char, 256> failure{};  ///< what went wrong first
 
   void fail(std::string_view why) noexcept;

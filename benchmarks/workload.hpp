@@ -2,30 +2,15 @@
 #pragma once
 
 #include "benchmarks/engines/engine.hpp"
-#include "benchmarks/histogram.hpp"
+#include "benchmarks/measured.hpp"
 #include "benchmarks/subject.hpp"
 
-#include <chrono>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace crosslock::bench {
-
-using seconds = std::chrono::duration<double>;
-
-/// What one run of one subject gave. What does not apply is empty.
-struct measured {
-  std::optional<double> rate;  ///< operations (handovers, renewals for each CPU second) a second
-  histogram latency;           ///< from the call of lock to the return of unlock
-  std::optional<double> requests_per_op;
-  std::optional<double> share_max_min;  ///< the luckiest party's handovers by the unluckiest's
-  std::optional<double> cpu_us_per_op;
-  std::optional<double> bytes;       ///< of memory, for each
-  std::optional<bool> system_calls;  ///< whether it makes any
-};
 
 struct surroundings {
   crosslock::bench::engine& engine;

@@ -33,6 +33,10 @@ class engine {
   /// How many requests the server has answered so far; the floor's count too where they share
   /// it.
   virtual std::uint64_t requests() const = 0;
+  /// In how many pieces they came: what travels together is one. Zero: nobody counts them.
+  virtual std::uint64_t round_trips() const { return 0; }
+  /// Whether these counts are about this subject, too.
+  virtual bool counts(std::string_view subject) const { return subject == "crosslock"; }
   /// What a reader of this workload's numbers must know; mostly nothing.
   virtual std::string_view note(std::string_view workload) const = 0;
 };
