@@ -112,9 +112,9 @@ def check_bench(tally):
     everywhere = {"own_name_1", "own_name_16", "own_name_64", "handover_processes_4",
                   "pass_threads_8", "waiters_8", "waiters_64", "waiters_256", "reentry",
                   "renew_10000"}
-    workloads = {("memory", name) for name in everywhere}
+    workloads = {(engine, name) for engine in ("memory", "redis") for name in everywhere}
     workloads |= {("sqlite", name) for name in everywhere | {"own_name_1_full", "own_name_64_full"}}
-    code, said = run([ROOT / "bench", "memory", "sqlite", "--json", "--rounds", "1",
+    code, said = run([ROOT / "bench", "memory", "redis", "sqlite", "--json", "--rounds", "1",
                       "--seconds", "0.05"], 1800, env=environment())
     rows = {}
     for line in said.splitlines():
@@ -125,7 +125,13 @@ def check_bench(tally):
         tally.check(f"./bench {engine} runs {workload} and its floor",
                     code == 0 and (engine, workload, "crosslock") in rows
                     and (engine, workload, "floor") in rows, said[-2000:])
-    for engine in ("memory", "sqlite"):
+    for peer in ("redis-py", "redlock"):
+        tally.check(f"./bench redis runs {peer}", ("redis", "own_name_16", peer) in rows,
+                    said[-2000:])
+    pair = rows.get(("redis", "own_name_1", "crosslock"), {})
+    tally.check("a lock and its release are two requests to Redis",
+                abs(pair.get("requests_per_op", 0) - 2) < 0.1, str(pair))
+    for engine in ("memory", "redis", "sqlite"):
         reentry = rows.get((engine, "reentry", "crosslock"), {})
         tally.check(f"re-entry makes no system call and no request: {engine}",
                     (reentry.get("system_calls"), reentry.get("requests_per_op")) == (False, 0),
