@@ -9,10 +9,11 @@ import fault_table
 from build import build
 from tally import ROOT, environment, gtest, last_counts, run
 
-for folder in ("tidy", "package", "cli"):
+for folder in ("tidy", "package", "cli", "interop"):
     sys.path.insert(0, str(ROOT / "tests" / folder))
 
 import cli_suite  # noqa: E402
+import interop_suite  # noqa: E402
 import package_suite  # noqa: E402
 import tidy_suite  # noqa: E402
 
@@ -101,6 +102,13 @@ def tidy(tally, _preset, _engines):
     tidy_suite.check(tally)
 
 
+def interop(tally, preset, chosen):
+    if chosen and "redis" not in chosen:
+        print(f"no other library shares locks of {', '.join(chosen)}")
+        return
+    interop_suite.check(tally, preset)
+
+
 def fuzz(tally, seconds=60):
     for name, what in (("url", "what users write"), ("redis", "what a Redis server says")):
         build("fuzz", f"crosslock-fuzz-{name}")
@@ -126,7 +134,7 @@ def soak(tally, preset):
 # In the order of a run: what fails soonest comes first.
 ALL = {
     "tidy": tidy, "unit": unit, "cli": cli, "package": package, "simulation": simulation,
-    "conformance": conformance, "faults": faults, "interop": None, "behaviour": None,
+    "conformance": conformance, "faults": faults, "interop": interop, "behaviour": None,
 }
 DEFAULT = [name for name, work in ALL.items() if work]
 PROGRAMS = ["unit", "simulation", "conformance", "faults"]
