@@ -105,7 +105,7 @@ connection::answers connection::call_all(std::size_t count,
 void connection::settle(guard& held, pending& mine) {
   bool in_time = false;
   if (led_) {
-    if (far_) flush_beside_leader(held);
+    if (far_) flush_beside_leader(held, mine.give_up);
     in_time = wait(held, mine);
   } else {
     led_ = true;
@@ -146,12 +146,13 @@ bool connection::wait(guard& held, pending& mine) {
 // The mutex is held, before and after.
 bool connection::lead(guard& held, pending& mine) {
   leader_ = &mine;
+  const time_point give_up = mine.give_up;
   bool in_time = true;
   std::optional<error> failure;
   try {
     if (!stream_) connect(held, mine.give_up);
     for (;;) {
-      flush(held);
+      flush(held, mine.give_up);
       if (mine.state.load(std::memory_order_relaxed) == pending::settled) break;
       if (closed_) throw make_error(errc::closed, "the client was closed");
       read_once(held, mine.give_up);
@@ -170,7 +171,7 @@ bool connection::lead(guard& held, pending& mine) {
   if (!held.owns_lock()) held.lock();
   if (failure)
     fail_all(held, closed_ ? make_error(errc::closed, "the client was closed") : *failure);
-  hand_over(held);
+  hand_over(held, give_up);
   return in_time;
 }
 
@@ -202,8 +203,9 @@ void connection::connect(guard& held, time_point give_up) {
   held.lock();
 }
 
-// The mutex is held. Writes what has gathered, unless somebody does so already.
-void connection::flush(guard& held) {
+// The mutex is held. Writes what has gathered, unless somebody does so already. A server that takes
+// nothing for as long as whoever writes has time is as good as silent.
+void connection::flush(guard& held, time_point give_up) {
   if (writing_) return;
   writing_ = true;
   // Another connection may have taken the place of a broken one meanwhile: then it is its turn.
@@ -212,11 +214,12 @@ void connection::flush(guard& held) {
     sending_.swap(out_);
     unsent_ = 0;
     const time_point now = clock_.now();
+    const duration least = std::min(silence_counts_after, timeout_);
     if (asked_at_ == time_point{}) asked_at_ = now;
     held.unlock();
     std::optional<error> failure;
     try {
-      to->write_all(sending_, now + timeout_);
+      to->write_all(sending_, std::clamp(give_up, now + least, now + timeout_));
     } catch (const error& why) {
       failure = why;
     }
@@ -231,9 +234,9 @@ void connection::flush(guard& held) {
 }
 
 // The mutex is held. Whatever goes wrong is the leader's to deal with.
-void connection::flush_beside_leader(guard& held) {
+void connection::flush_beside_leader(guard& held, time_point give_up) {
   try {
-    flush(held);
+    flush(held, give_up);
   } catch (const error&) {
     if (stream_) stream_->cut();
   }
@@ -253,7 +256,6 @@ void connection::read_once(guard& held, time_point until) {
 void connection::dispatch(guard& held) {
   heard_at_ = clock_.now();
   note_round_trip(heard_at_);
-  awake_.clear();
   while (parser_.next(current_)) {
     if (in_flight_.size() <= unsent_) {
       throw make_error(errc::protocol, where_.shown() + " answers what nobody asked");
@@ -271,12 +273,18 @@ void connection::dispatch(guard& held) {
       if (&first != leader_) awake_.push_back(&first.state);
     }
   }
-  if (awake_.empty() && errands_.empty()) return;
+  wake_settled(held);
+  run_errands(held);
+}
+
+// The mutex is held, before and after. Only a leader finds anybody here: without one nobody waits.
+void connection::wake_settled(guard& held) {
+  if (awake_.empty()) return;
   held.unlock();
   // A place may be in use again by now: then somebody wakes for nothing, and sleeps on.
   for (seam::park_word* const one : awake_) clock_.unpark(*one);
   held.lock();
-  run_errands(held);
+  awake_.clear();
 }
 
 void connection::run_errands(guard& held) {
@@ -316,10 +324,10 @@ error connection::silence() const {
 }
 
 // The mutex is held. Nobody leads any more unless somebody else is found who must.
-void connection::hand_over(guard& held) {
+void connection::hand_over(guard& held, time_point give_up) {
   leader_ = nullptr;
   try {
-    flush(held);
+    flush(held, give_up);
   } catch (const error& why) {
     fail_all(held, why);
   }
@@ -338,7 +346,7 @@ void connection::hand_over(guard& held) {
     return;
   }
   led_ = false;
-  if (hung_up_ && in_flight_.empty() && stream_) {
+  if (hung_up_ && !errands && stream_) {
     fail_all(held, make_error(errc::unreachable, where_.shown() + " has hung up"));
     return;
   }
@@ -353,7 +361,6 @@ void connection::fail_all(guard& held, const error& why) {
   const std::shared_ptr<stream> broken = std::exchange(stream_, nullptr);
   if (broken) broken->cut();
   asked_at_ = time_point{};
-  awake_.clear();
   for (std::size_t sent = in_flight_.size() - unsent_; !in_flight_.empty(); in_flight_.pop()) {
     pending& one = in_flight_.front();
     const bool maybe_done = sent > 0;
@@ -372,9 +379,7 @@ void connection::fail_all(guard& held, const error& why) {
   }
   out_.clear();
   unsent_ = 0;
-  held.unlock();
-  for (seam::park_word* const one : awake_) clock_.unpark(*one);
-  held.lock();
+  wake_settled(held);
   run_errands(held);
 }
 

@@ -95,14 +95,15 @@ class connection {
   bool wait(guard& held, pending& mine);
   bool lead(guard& held, pending& mine);
   void connect(guard& held, time_point give_up);
-  void flush(guard& held);
-  void flush_beside_leader(guard& held);
+  void flush(guard& held, time_point give_up);
+  void flush_beside_leader(guard& held, time_point give_up);
   void read_once(guard& held, time_point until);
   void dispatch(guard& held);
-  void hand_over(guard& held);
+  void hand_over(guard& held, time_point give_up);
   error silence() const;
   bool silent_since(time_point asked, time_point now) const noexcept;
   void fail_all(guard& held, const error& why);
+  void wake_settled(guard& held);
   void run_errands(guard& held);
   void note_round_trip(time_point now);
   pending* take_place();

@@ -12,13 +12,13 @@ void connection::send(const command& what, time_point give_up, on_answer done) {
   mine.done = std::move(done);
   what.write(out_);
   if (led_) {
-    if (far_) flush_beside_leader(held);
+    if (far_) flush_beside_leader(held, give_up);
     return;
   }
   // Without a stream the reader opens one: connecting would block us.
   if (stream_) {
     led_ = true;
-    hand_over(held);  // writes, then rings for the reader
+    hand_over(held, give_up);  // writes, then rings for the reader
     return;
   }
   held.unlock();
@@ -35,10 +35,10 @@ void connection::open(time_point give_up) {
       connect(held, give_up);
     } catch (const error& why) {
       fail_all(held, why);
-      hand_over(held);
+      hand_over(held, give_up);
       throw;
     }
-    hand_over(held);
+    hand_over(held, give_up);
   }
 }
 
@@ -72,7 +72,10 @@ void connection::note_hang_up(int descriptor) {
   // The number may belong to another connection by now.
   if (!stream_ || stream_->descriptor() != descriptor || !stream_->hung_up()) return;
   hung_up_ = true;
-  if (led_ || !in_flight_.empty()) return;  // whoever reads finds out
+  if (led_) return;  // whoever reads finds out
+  for (std::size_t i = 0; i < in_flight_.size(); ++i) {
+    if (!in_flight_[i].abandoned) return;  // an errand: it will be read for
+  }
   fail_all(held, make_error(errc::unreachable, where_.shown() + " has hung up"));
 }
 
@@ -80,12 +83,12 @@ void connection::read_what_is_there() {
   guard held{mutex_};
   if (led_ || closed_ || in_flight_.empty()) return;
   led_ = true;
+  time_point last = time_point::min();
   try {
-    time_point last = time_point::min();
     for (std::size_t i = 0; i < in_flight_.size(); ++i)
       last = std::max(last, in_flight_[i].give_up);
     if (!stream_) connect(held, last);
-    flush(held);
+    flush(held, last);
     read_once(held, clock_.now());
     const time_point now = clock_.now();
     for (std::size_t i = 0; i < in_flight_.size(); ++i) {
@@ -106,7 +109,7 @@ void connection::read_what_is_there() {
     if (!held.owns_lock()) held.lock();
     fail_all(held, why);
   }
-  hand_over(held);
+  hand_over(held, last);
 }
 
 void connection::close() noexcept {
