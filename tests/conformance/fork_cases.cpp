@@ -212,7 +212,9 @@ TEST_P(forking, a_fork_amid_the_work_of_other_threads_leaves_no_child_stuck) {
         }
       });
     }
-    EXPECT_TRUE(eventually([&] { return rounds > 100; }));
+    // Few, because std::lock lets go and tries again as often as it meets another in the middle:
+    // where every try is a round trip over a network that goes on for a while.
+    EXPECT_TRUE(eventually([&] { return rounds > 20; }));
     for (int i = 0; i < 100; ++i) {
       const int code = in_child([&] {
         if (code_of([&] { plain.lock(); }) != errc::forked) return 1;

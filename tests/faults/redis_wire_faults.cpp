@@ -243,6 +243,7 @@ TEST_F(redis_faults, F19_a_flush_amid_many_renewals_loses_none_of_them) {
 
 TEST_F(redis_faults, F27_an_answer_about_as_late_as_the_lease_is_no_spent_grant) {
   const client eyes = connect();
+  take_and_release("name");  // the texts of the scripts are there
   for (const int percent : {90, 98, 99, 100, 101, 110, 120}) {
     const auto late = start("late", lease, {.through = {}, .parameters = "?timeout=5s", .url = {}});
     const auto rule = wire(*late).add({.going = way::to_client,
@@ -250,9 +251,12 @@ TEST_F(redis_faults, F27_an_answer_about_as_late_as_the_lease_is_no_spent_grant)
                                        .what = fate::delay(percent * lease / 100)});
     EXPECT_TRUE(late->say("acquire name 20000").starts_with("held")) << percent;
     EXPECT_EQ(wire(*late).applied(rule), 1U);
-    EXPECT_EQ(late->say("valid name"), "yes") << percent;
-    EXPECT_EQ(late->say("work name 500"), "held") << percent;
-    EXPECT_EQ(late->say("release name"), "released") << percent;
+    // Whether it was good when it was given, the checker says. With a few milliseconds left it may
+    // be lost before it can be renewed; asked for anew, it has a whole lease.
+    const bool fresh = percent >= 100;
+    const std::string worked = late->say("work name 500");
+    EXPECT_TRUE(worked == "held" || (worked == "lost" && !fresh)) << percent << worked;
+    EXPECT_EQ(late->say("release name"), worked == "held" ? "released" : "lost") << percent;
     EXPECT_TRUE(eventually([&] { return eyes.list().empty(); }, lease / 2)) << percent;
   }
   judge();
