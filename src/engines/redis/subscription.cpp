@@ -120,8 +120,16 @@ void subscription::work() {
 }
 
 void subscription::drop(const error& why) {
-  stream_.reset();
-  listens_.store(false);
+  {
+    const std::lock_guard guard{role_mutex_};
+    if (reader_ != reader::thread) {
+      broken_ = true;  // somebody reads it just now: dropped when it is ours again
+      return;
+    }
+    stream_.reset();
+    listens_.store(false);
+    wished_ = false;
+  }
   next_try_ = clock_.now() +
               seam::retry_delay(reconnecting, static_cast<std::uint64_t>(failures_++), ~0ULL);
   events_.deaf(why);
@@ -184,7 +192,7 @@ void subscription::stop_listening(bool broken) noexcept {
   {
     const std::lock_guard guard{role_mutex_};
     reader_ = reader::nobody;
-    broken_ = broken;
+    broken_ = broken_ || broken;
   }
   if (broken) ring();
 }
@@ -197,11 +205,15 @@ void subscription::rouse(seam::park_word& word) noexcept {
 
 bool subscription::take_stream_back() {
   const std::lock_guard guard{role_mutex_};
-  if (reader_ == reader::thread && wished_) reader_ = reader::nobody;
-  wished_ = false;
+  // Without a stream there is nothing to let go of.
+  if (reader_ == reader::thread && std::exchange(wished_, false) && stream_) {
+    reader_ = reader::nobody;
+  }
   const bool wanted = clock_.now() - last_wait_ < closely && !broken_;
   if (reader_ == reader::nobody && !wanted) reader_ = reader::thread;
-  return reader_ == reader::thread;
+  if (reader_ != reader::thread) return false;
+  if (std::exchange(broken_, false)) throw make_error(errc::unreachable, "hung up");
+  return true;
 }
 
 void subscription::read_for_nobody() {
@@ -221,7 +233,6 @@ void subscription::read_for_nobody() {
 
 void subscription::listen_once() {
   const bool ours = take_stream_back();
-  if (ours && std::exchange(broken_, false)) throw make_error(errc::unreachable, "hung up");
   const connection::watch reading = commands_.needs_reading();
   const time_point now = clock_.now();
   time_point until = reading.until;
