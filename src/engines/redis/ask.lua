@@ -18,7 +18,7 @@ local function everybody_before()
     return before
   end
   local from = 0
-  while not (before.exclusive and before.of) do
+  while not before.exclusive or wish.mode == 'p' and not before.of do
     local some = redis.call('ZRANGE', line_key, from, from + 63, 'WITHSCORES')
     if #some == 0 then break end
     from = from + #some / 2
@@ -125,6 +125,12 @@ if inside then
 end
 if mine then
   if not waits then return {0} end
+  -- He may have come when the name said that somebody waits and the record did not, or either was
+  -- lost since.
+  local flag = string.sub(redis.call('GET', fence_key) or '', 20, 20)
+  if flag ~= 'w' or holds and held == holds .. ':' .. fence then
+    mark_wanted()
+  end
   return in_line(mine.ticket)
 end
 

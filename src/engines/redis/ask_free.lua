@@ -19,7 +19,7 @@ if ARGV[4] == 'x+' or ARGV[4] == 'x' then
       -- Fences are 19 digits; the first 16 are microseconds and fit into a number. Six apart is
       -- more than a block of 4096; nearer ones are left to exact arithmetic.
       if not old or type(old) == 'string' and string.byte(old, 20) == 32 and
-         now - string.sub(old, 1, 16) >= 6 then
+         now - (tonumber(string.sub(old, 1, 16)) or now) >= 6 then
         return fence
       end
       redis.call('DEL', KEYS[1])

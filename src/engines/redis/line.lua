@@ -263,6 +263,8 @@ local function serve(asking, lease)
           ticket, stays = string.format('%.0f', w.ticket), w.offer
         end
         local more = redis.call('ZCARD', line_key) > 1 and 1 or 0
+        -- A write that changes nothing: where none is allowed, the script ends before the push.
+        redis.call('ZREM', line_key, '')
         if w.owner == asking or tell(w.client, 'granted ' .. w.owner .. ' ' .. ticket .. ' ' ..
                                      fence .. ' ' .. stays .. ' ' .. more) > 0 then
           leave_line(w)

@@ -19,9 +19,10 @@ if #KEYS == 2 and #now == 16 and held == ARGV[1] .. ':w' then
     if waited >= 0 and waited < offer * 250 then
       local more = redis.call('ZCARD', key) > 0
       local fence = now .. '000'
-      local old = redis.call('SET', KEYS[2], fence .. (more and 'w' or ' ') .. now .. ' ' ..
-                             head[2] .. ' ' .. self, 'EX', '86400', 'GET')
-      if old and now - string.sub(old, 1, 16) >= 6 then
+      local old = redis.pcall('SET', KEYS[2], fence .. (more and 'w' or ' ') .. now .. ' ' ..
+                              head[2] .. ' ' .. self, 'EX', '86400', 'GET')
+      local known = type(old) == 'string' and tonumber(string.sub(old, 1, 16))
+      if known and now - known >= 6 then
         local news = 'granted ' .. owner .. ' ' .. head[2] .. ' ' .. fence .. ' ' .. offer ..
                      (more and ' 1 ' or ' 0 ') .. KEYS[1]
         local heard = redis.pcall('PUBLISH', 'crosslock:to:' .. client, news)
@@ -30,7 +31,7 @@ if #KEYS == 2 and #now == 16 and held == ARGV[1] .. ':w' then
           return 1
         end
       end
-      if old then redis.call('SET', KEYS[2], old, 'EX', '86400') end
+      if known then redis.call('SET', KEYS[2], old, 'EX', '86400') end
     end
   end
   if head[1] then
