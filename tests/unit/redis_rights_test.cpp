@@ -22,10 +22,10 @@ using servers::redis_server;
 
 /// The commands a user needs; the same list is in docs/engines/redis.md.
 const std::vector<std::string> needed{
-    "info",   "select",    "eval",  "evalsha",  "subscribe", "publish", "pubsub|numsub", "scan",
-    "time",   "get",       "set",   "setrange", "del",       "exists",  "pexpire",       "pttl",
-    "hget",   "hset",      "hdel",  "hlen",     "hgetall",   "hmget",   "zadd",          "zcard",
-    "zrange", "zrevrange", "zrank", "zrem",     "zscore",    "zpopmin"};
+    "info",  "select", "eval",      "evalsha",  "subscribe", "publish", "pubsub|numsub", "scan",
+    "time",  "get",    "set",       "setrange", "del",       "exists",  "expire",        "pexpire",
+    "pttl",  "hget",   "hset",      "hdel",     "hlen",      "hgetall", "hmget",         "zadd",
+    "zcard", "zrange", "zrevrange", "zrank",    "zrem",      "zscore",  "zpopmin"};
 
 /// `ACL SETUSER ann ...` with those rights, or all but one.
 std::vector<std::string> least_rights(const std::string& without = {}) {

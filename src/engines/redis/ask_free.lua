@@ -26,8 +26,8 @@ if ARGV[4] == 'x+' or ARGV[4] == 'x' then
       if type(old) == 'table' then return old end  -- an error: nobody holds a name without a fence
       redis.call('SET', KEYS[2], old, 'EX', '86400')
     elseif ARGV[4] == 'x+' and string.find(held, ':w', 52, true) == 53 and
-           string.sub(held, 1, 32) ~= ARGV[1] and time[2] % 16 > 0 then
-      -- One in sixteen takes the long way, which looks whether the line is full.
+           string.sub(held, 1, 32) ~= ARGV[1] and time[2] % 64 > 0 then
+      -- One in 64 takes the long way, which looks whether the line is full.
       local line = string.sub(KEYS[2], 1, 16) .. 'line:' .. KEYS[1]
       local member = ARGV[1] .. ' x ' .. ARGV[2] .. ' ' .. ARGV[5] .. ' ' .. ARGV[3]
       if redis.call('ZADD', line, 'NX', now, member) == 1 then

@@ -180,6 +180,7 @@ void connection::connect(guard& held, time_point give_up) {
   if (clock_.now() < next_try_ && last_failure_) throw *last_failure_;
   held.unlock();
   std::shared_ptr<stream> fresh;
+  const time_point began = clock_.now();
   try {
     parser_.reset();
     fresh = stream::connect(where_, clock_, give_up);
@@ -197,6 +198,8 @@ void connection::connect(guard& held, time_point give_up) {
   last_failure_.reset();
   hung_up_ = false;
   heard_at_ = clock_.now();
+  // Connecting takes at least two round trips.
+  usual_ = (heard_at_ - began) / 2;
   stream_ = std::move(fresh);
   held.unlock();
   needs_reader_();  // there is another descriptor to watch
@@ -310,13 +313,14 @@ void connection::note_round_trip(time_point now) {
   // The shortest of some: the others say how busy this machine is, not how far the server is.
   shortest_ = std::min(shortest_, taken);
   if (++round_trips_ % round_trips_judged != 0) return;
-  far_ = std::exchange(shortest_, duration::max()) > near_enough;
+  usual_ = std::exchange(shortest_, duration::max());
+  far_ = usual_ > near_enough;
 }
 
 // The mutex is held. Not a byte has come since that request: the connection may be dead without
 // anybody having said so. Whoever tries again had better not do so on the same one.
 bool connection::silent_since(time_point asked, time_point now) const noexcept {
-  return heard_at_ < asked && now - asked >= silence_counts_after;
+  return heard_at_ < asked && now - asked >= std::max(silence_counts_after, 4 * usual_);
 }
 
 error connection::silence() const {

@@ -127,7 +127,8 @@ class connection {
   time_point heard_at_{};  ///< when the last bytes came
   bool hung_up_ = false;   ///< the server has, while somebody read
   time_point asked_at_{};  ///< since when an answer is waited for, to measure round trips
-  duration shortest_ = duration::max();
+  duration shortest_ = duration::max();  ///< round trip of late
+  duration usual_{};                     ///< the shortest of some
   std::uint32_t round_trips_ = 0;
 
   int failures_ = 0;  ///< to connect, in a row

@@ -8,6 +8,7 @@ if not ARGV[3] then
   local wanted = held == ARGV[1] .. ':w'
   if wanted or held == ARGV[1] then
     redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT')
+    redis.call('EXPIRE', KEYS[2], '86400')  -- a day after its last use, and this is one
     return wanted and 2 or 1
   end
 end

@@ -26,6 +26,8 @@ constexpr duration connect_within = 2s;
 constexpr duration closely = 5ms;
 /// How often the thread looks for news that nobody reads.
 constexpr duration standby = 2ms;
+/// The same while one waiter has been listening for longer than that.
+constexpr duration long_standby = 20ms;
 
 void ring_at(int eventfd) noexcept {
   const std::uint64_t one = 1;
@@ -153,6 +155,7 @@ bool subscription::begin_to_listen() {
   if (!often || !listens_.load() || broken_) return false;
   if (reader_ == reader::nobody) {
     reader_ = reader::waiter;
+    ++stint_;
     return true;
   }
   // The thread lets go of it for those who come next; this time it brings the news itself.
@@ -211,6 +214,9 @@ bool subscription::take_stream_back() {
   }
   const bool wanted = clock_.now() - last_wait_ < closely && !broken_;
   if (reader_ == reader::nobody && !wanted) reader_ = reader::thread;
+  const bool settled = reader_ == reader::waiter && seen_stint_ == stint_;
+  standby_ = settled ? long_standby : standby;
+  seen_stint_ = stint_;
   if (reader_ != reader::thread) return false;
   if (std::exchange(broken_, false)) throw make_error(errc::unreachable, "hung up");
   return true;
@@ -236,7 +242,7 @@ void subscription::listen_once() {
   const connection::watch reading = commands_.needs_reading();
   const time_point now = clock_.now();
   time_point until = reading.until;
-  if (!ours) until = std::min(until, now + standby);
+  if (!ours) until = std::min(until, now + standby_);
   if (ours && !stream_ && !refused_) until = std::min(until, next_try_);
   if (ours && stream_ && stream_->read_ahead()) until = now;
   const short wanted = static_cast<short>(reading.to_be_read ? POLLIN | POLLRDHUP : POLLRDHUP);

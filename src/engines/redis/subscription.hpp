@@ -84,6 +84,7 @@ class subscription {
   bool wished_ = false;  ///< a waiter would like to listen
   bool broken_ = false;  ///< a waiter found that it cannot be read any more
   time_point last_wait_{};
+  std::uint64_t stint_ = 0;  ///< how many waiters have listened
 
   // The reader's own.
   std::unique_ptr<stream> stream_;
@@ -92,6 +93,8 @@ class subscription {
   std::vector<char> buffer_;
 
   // The thread's own, once it runs.
+  std::uint64_t seen_stint_ = 0;
+  duration standby_{};
   bool refused_ = false;  ///< no right to listen: no use in trying again
   int failures_ = 0;
   time_point next_try_{};
