@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import tempfile
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from running import PATIENCE, PROGRAM
-from tally import environment
+from tally import ROOT, environment
 
 
 def doctor(*words, **variables):
@@ -44,6 +45,7 @@ def redis_server(folder, *settings):
 
 
 def check(tally):
+    check_documented_rights(tally)
     check_embedded(tally)
     with tempfile.TemporaryDirectory(prefix="crosslock-doctor-") as folder:
         check_redis(tally, folder)
@@ -53,6 +55,17 @@ def check(tally):
         code, out, err = doctor(*words)
         tally.check(f"doctor {words} is a usage error", code == 64 and out == "" and err != "",
                     f"exit code {code}\n{out}{err}")
+
+
+def check_documented_rights(tally):
+    """The page names the rights that the unit tests show to be enough, and no others."""
+    tested = (ROOT / "tests/unit/redis_rights_test.cpp").read_text()
+    tested = tested.split("needed{")[1].split("}")[0]
+    page = (ROOT / "docs/engines/redis.md").read_text()
+    page = page.split("ACL SETUSER")[1].split("./crosslock")[0]
+    words = {word.strip("'")[1:] for word in page.split() if word.strip("'").startswith("+")}
+    tally.check("the rights in docs/engines/redis.md are those that are tested",
+                words == set(re.findall(r'"([^"]+)"', tested)), str(sorted(words)))
 
 
 def check_embedded(tally):
