@@ -134,65 +134,71 @@ class redis_likeness : public testing::Test {
     return all;
   }
 
+  /// A wish at random.
+  seam::claim newcomer(std::mt19937_64& dice, const seam::name_ref& name, std::uint32_t number) {
+    seam::claim fresh{.name = name, .owner = owner(number), .lease = 1h};
+    fresh.mode = static_cast<claim_mode>(dice() % 3);
+    fresh.of = dice() % 12 == 0 ? 4 : 3;
+    fresh.permits = 1 + static_cast<std::int32_t>(dice() % 4);
+    if (fresh.mode != claim_mode::permit) fresh.of = fresh.permits = 1;
+    fresh.wait = dice() % 5 != 0;
+    return fresh;
+  }
+
+  /// Something happens to a claim; true when it is over.
+  bool happens(std::uint64_t what, const seam::claim& claim) {
+    const std::string whom = claim.owner.to_string().substr(0, 4);
+    const seam::name_ref& name = claim.name;
+    switch (what) {
+      case 0:
+      case 1:
+        both("release " + whom, name, [&](side& on) { return release(on, claim.owner, name); });
+        // Whoever waits goes on waiting; whoever held is gone.
+        return memory_.grants.contains(claim.owner);
+      case 2:
+        both("withdraw " + whom, name, [&](side& on) {
+          on.engine->withdraw(claim, soon());
+          return std::string{};
+        });
+        return true;
+      case 3:
+        both("renew " + whom, name, [&](side& on) {
+          return renew(on, claim.owner, name, claim.owner.bytes()[0] % 2 == 0);
+        });
+        return false;
+      case 4:
+        both("break " + whom, name, [&](side& on) {
+          return std::to_string(on.engine->break_lock(*name, claim.owner, soon()));
+        });
+        return false;
+      default:
+        both("ask again " + whom, name, [&](side& on) { return ask(on, claim); });
+        return false;
+    }
+  }
+
   void play(std::uint64_t seed) {
     std::mt19937_64 dice{seed};
-    const auto throw_dice = [&](std::uint64_t sides) { return dice() % sides; };
     const seam::name_ref name = name_of("likeness/" + std::to_string(seed));
     story_ = "seed " + std::to_string(seed) + ": ";
     std::map<owner_id, seam::claim> claims;
-    std::uint32_t next = static_cast<std::uint32_t>(seed * 1000 + 1);
+    auto next = static_cast<std::uint32_t>(seed * 1000 + 1);
     for (int step = 0; step < 60 && !HasFatalFailure(); ++step) {
-      if (claims.size() < 2 || (claims.size() < 9 && throw_dice(3) == 0)) {
-        seam::claim fresh{.name = name, .owner = owner(next++), .lease = 1h};
-        fresh.mode = static_cast<claim_mode>(throw_dice(3));
-        fresh.of = throw_dice(12) == 0 ? 4 : 3;
-        fresh.permits = 1 + static_cast<std::int32_t>(throw_dice(4));
-        if (fresh.mode != claim_mode::permit) fresh.of = fresh.permits = 1;
-        fresh.wait = throw_dice(5) != 0;
+      if (claims.size() < 2 || (claims.size() < 9 && dice() % 3 == 0)) {
+        const seam::claim fresh = newcomer(dice, name, next++);
         claims.emplace(fresh.owner, fresh);
-        both("ask " + std::to_string(static_cast<int>(fresh.mode)) + ":" +
-                 std::to_string(fresh.permits) + (fresh.wait ? "w" : ""),
-             name, [&](side& on) { return ask(on, fresh); });
+        both("ask " + wish_word(fresh) + (fresh.wait ? "w" : ""), name,
+             [&](side& on) { return ask(on, fresh); });
         continue;
       }
       auto chosen = claims.begin();
-      std::advance(chosen, static_cast<std::ptrdiff_t>(throw_dice(claims.size())));
+      std::advance(chosen, static_cast<std::ptrdiff_t>(dice() % claims.size()));
       const seam::claim claim = chosen->second;
-      const std::string whom = claim.owner.to_string().substr(0, 4);
-      switch (throw_dice(6)) {
-        case 0:
-        case 1:
-          both("release " + whom, name, [&](side& on) { return release(on, claim.owner, name); });
-          // Whoever waits goes on waiting; whoever held is gone.
-          if (memory_.grants.contains(claim.owner)) claims.erase(claim.owner);
-          break;
-        case 2:
-          both("withdraw " + whom, name, [&](side& on) {
-            on.engine->withdraw(claim, soon());
-            return std::string{};
-          });
-          claims.erase(claim.owner);
-          break;
-        case 3:
-          both("renew " + whom, name, [&](side& on) {
-            return renew(on, claim.owner, name, claim.owner.bytes()[0] % 2 == 0);
-          });
-          break;
-        case 4:
-          both("break " + whom, name, [&](side& on) {
-            return std::to_string(on.engine->break_lock(*name, claim.owner, soon()));
-          });
-          break;
-        default:
-          both("ask again " + whom, name, [&](side& on) { return ask(on, claim); });
-      }
+      if (happens(dice() % 6, claim)) claims.erase(claim.owner);
     }
     for (const auto& [id, claim] : claims) {
       if (HasFatalFailure()) return;
-      both("leave " + id.to_string().substr(0, 4), name, [&, &left = claim](side& on) {
-        on.engine->withdraw(left, soon());
-        return std::string{};
-      });
+      happens(2, claim);
     }
   }
 

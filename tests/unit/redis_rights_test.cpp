@@ -58,6 +58,9 @@ std::string use_all_locks(engine_rig& one, engine_rig& other, redis_server& serv
   seam::renewal renewal{.held = taken.granted, .lease = 30s, .want_fences = true};
   one.engine->renew({&renewal, 1}, soon());
   MUST(renewal.outcome == seam::renewal::result::renewed);
+  renewal = {.held = taken.granted, .lease = 30s};
+  one.engine->renew({&renewal, 1}, soon());
+  MUST(renewal.outcome == seam::renewal::result::renewed);
   other.engine->withdraw(third, soon());
   MUST(one.give_back(taken.granted));
   const auto handed = other.turn.await_grant(second.owner, 2s);
