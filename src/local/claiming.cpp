@@ -2,7 +2,6 @@
 //
 // Subscribe, check, then sleep with a cap: news that come while the head is asking are kept in the
 // line and looked at before it parks, and it never parks for longer than the engine's look_after.
-#include "engine/recycling.hpp"
 #include "local/afterwards.hpp"
 #include "local/core.hpp"
 #include "local/line.hpp"

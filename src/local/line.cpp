@@ -2,7 +2,6 @@
 // How a head claims is in claiming.cpp (blocking) and claiming_async.cpp.
 #include "local/line.hpp"
 
-#include "engine/recycling.hpp"
 #include "local/afterwards.hpp"
 #include "local/core.hpp"
 #include "local/pass_rule.hpp"
