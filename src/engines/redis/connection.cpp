@@ -24,8 +24,12 @@ constexpr duration silence_counts_after = 50ms;
 constexpr retry_options reconnecting{.base = 5ms, .tries = 0, .cap = 500ms};
 
 error without_outcome(const error& why) {
+  // An error appends what its code means: once is enough.
+  std::string text{why.what()};
+  const std::string meaning = ": " + why.code().message();
+  if (text.ends_with(meaning)) text.resize(text.size() - meaning.size());
   return {why.which(),
-          why.what(),
+          text,
           {.engine = "redis", .native_code = why.native_code(), .outcome_unknown = true}};
 }
 
