@@ -53,6 +53,8 @@ class keeper {
   /// Stops renewing and watching, runs the errands that are due as far as time allows, and
   /// disconnects.
   void close(time_point by) noexcept;
+  /// It will be closed, and nothing shall take longer than that.
+  void closes_by(time_point by) noexcept { closed_by_.store(by); }
   /// True on one of the keeper's own threads, which cannot destroy it.
   bool on_own_thread() const;
 

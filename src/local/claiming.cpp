@@ -201,7 +201,7 @@ std::optional<acquire_cause> line::wait_in_line(waiter& me, duration look_after)
         leave(stopped ? observer::wait_result::cancelled : observer::wait_result::timed_out, after);
         after.withdraw_here();
         settled = true;
-      } else if (look_now_) {
+      } else if (look_now_ && failures_ == 0) {  // news do not shorten the pause behind a failure
         ask_again = acquire_cause::looked;
       } else if (now >= look_at) {
         ask_again = acquire_cause::refreshed;

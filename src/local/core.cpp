@@ -41,6 +41,7 @@ void core::close() noexcept {
   if (inherited_by_fork()) return;
   if (closed_.exchange(true)) return;
   closed_by_.store(clock_.now() + settings_.timeout);
+  keeper_->closes_by(closed_by_.load());
   for (const auto& line : all_lines()) line->close();
   for (;;) {
     const std::uint32_t seen = claims_ended_.load();

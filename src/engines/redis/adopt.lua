@@ -14,7 +14,7 @@ if ours then
   local block, since = record()
   block = block and block > first and block or first
   if not proven(first, block) then return {0} end
-  redis.call('SET', name, next_owner .. ':' .. first .. (somebody_waits() and ':w' or ''), 'PX',
+  redis.call('SET', name, next_owner .. ':' .. first .. mark(), 'PX',
              lease)
   write_record(block, since or now_us, '0', client, who)
   return {1, first, somebody_waits() and 1 or 0}

@@ -60,11 +60,13 @@ local function mark_wanted()
     write_record('0', now_us, '0', '0', '?')
   end
   local mine, fence = holder()
-  if mine and held == mine .. ':' .. fence then
-    held = held .. ':w'
-    redis.call('SET', name, held, 'KEEPTTL')
+  if mine then
+    local bare = mine .. ':' .. fence
+    local before = held
+    held = bare .. mark()
+    if held ~= before then redis.call('SET', name, held, 'KEEPTTL') end
     local _, _, _, to = record()
-    if to then tell(to, 'wanted ' .. mine) end
+    if to and before == bare then tell(to, 'wanted ' .. mine) end
   elseif held == SHARED and redis.call('ZCARD', line_key) == 1 then
     for inside, one in pairs(insiders()) do tell(one.client, 'wanted ' .. inside) end
   end
@@ -148,6 +150,7 @@ if not waits then return {0} end
 
 if redis.call('ZCARD', line_key) >= LINE_MAX then drop_ended_places() end
 if redis.call('ZCARD', line_key) >= LINE_MAX then
+  mark_wanted()
   return redis.error_reply('CROSSLOCK queue_full ' .. LINE_MAX)
 end
 local known = record()

@@ -20,6 +20,7 @@ constexpr duration near_enough = 200us;
 constexpr std::uint32_t round_trips_judged = 64;
 /// A call may have less time than a server needs that is merely slow.
 constexpr duration silence_counts_after = 50ms;
+constexpr duration silence_counts_surely = 1s;
 /// Pauses between tries to connect.
 constexpr retry_options reconnecting{.base = 5ms, .tries = 0, .cap = 500ms};
 
@@ -324,7 +325,8 @@ void connection::note_round_trip(time_point now) {
 // The mutex is held. Not a byte has come since that request: the connection may be dead without
 // anybody having said so. Whoever tries again had better not do so on the same one.
 bool connection::silent_since(time_point asked, time_point now) const noexcept {
-  return heard_at_ < asked && now - asked >= std::max(silence_counts_after, 4 * usual_);
+  return heard_at_ < asked &&
+         now - asked >= std::clamp(4 * usual_, silence_counts_after, silence_counts_surely);
 }
 
 error connection::silence() const {

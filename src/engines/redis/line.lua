@@ -3,7 +3,7 @@
 --
 -- The name's own key, as other lock libraries know it:
 --   <owner>:<fence>     one exclusive holder of ours      (rest of its lease: PTTL)
---   <owner>:<fence>:w   the same, and somebody waits
+--   <owner>:<fence>:w   the same, and somebody waits; ':f' when the line is full
 --   crosslock:shared    shared or permit holders, listed in `in`
 --   anything else       a foreign lock: an exclusive holder that never hears of us
 -- fence: <last block><' ', or 'w': somebody may wait><since> <untaken offer, or 0> <client> <who>
@@ -224,11 +224,18 @@ local function end_of_hold()
   return true
 end
 
+-- What stands behind the fence of a holder: whether somebody waits, and whether no more may come. A
+-- full line is not joined the quick way.
+local function mark()
+  local waiting = redis.call('ZCARD', line_key)
+  return waiting == 0 and '' or waiting < LINE_MAX and ':w' or ':f'
+end
+
 -- Whoever is let in has left the line before.
 local function let_in(owner, wish, lease, client, ticket, who, fence)
   if wish.mode == 'x' then
     write_record(fence, now_us, ticket, client, who)
-    held = owner .. ':' .. fence .. (somebody_waits() and ':w' or '')
+    held = owner .. ':' .. fence .. mark()
     redis.call('SET', name, held, 'PX', lease)
   else
     write_record(fence, now_us, '0', client, who)

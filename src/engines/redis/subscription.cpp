@@ -122,6 +122,7 @@ void subscription::work() {
 }
 
 void subscription::drop(const error& why) {
+  bool listened = false;
   {
     const std::lock_guard guard{role_mutex_};
     if (reader_ != reader::thread) {
@@ -129,12 +130,13 @@ void subscription::drop(const error& why) {
       return;
     }
     stream_.reset();
-    listens_.store(false);
+    listened = listens_.exchange(false);
     wished_ = false;
   }
   next_try_ = clock_.now() +
               seam::retry_delay(reconnecting, static_cast<std::uint64_t>(failures_++), ~0ULL);
-  events_.deaf(why);
+  // Once: who waits for the server to come back must not be driven by each failed try.
+  if (listened) events_.deaf(why);
 }
 
 void subscription::await(seam::park_word& word, std::uint32_t expected, time_point until) {
@@ -192,12 +194,14 @@ void subscription::listen_for(seam::park_word& word, std::uint32_t expected, tim
 }
 
 void subscription::stop_listening(bool broken) noexcept {
+  bool sleeps_long = false;
   {
     const std::lock_guard guard{role_mutex_};
     reader_ = reader::nobody;
     broken_ = broken_ || broken;
+    sleeps_long = standby_ == long_standby;
   }
-  if (broken) ring();
+  if (broken || sleeps_long) ring();
 }
 
 void subscription::rouse(seam::park_word& word) noexcept {
