@@ -44,6 +44,9 @@ struct traits {
   duration lease_max{};
 };
 
+/// Throws `invalid_lease` for one that the engine cannot give, before any I/O.
+void refuse_lease(const traits& engine, duration lease);
+
 /// Which claim an event is about. Valid during the call only.
 struct claim_key {
   const lock_name& name;

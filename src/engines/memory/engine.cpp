@@ -25,12 +25,6 @@ constexpr seam::traits offered{.name = "memory",
                                .lease_min = 10ms,
                                .lease_max = 24h};
 
-void check_lease(duration lease) {
-  if (lease >= offered.lease_min && lease <= offered.lease_max) return;
-  throw make_error(errc::invalid_lease, "a lease of " + std::to_string(lease.count()) +
-                                            " ns is outside of 10 ms to 24 h");
-}
-
 seam::name_ref share(const lock_name& name) { return std::make_shared<const lock_name>(name); }
 
 seam::grant make_grant(const seam::name_ref& name, const owner_id& owner, const given& given,
@@ -60,7 +54,7 @@ engine::~engine() { connection_->close(); }
 const seam::traits& engine::about() const noexcept { return offered; }
 
 seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
-  check_lease(claim.lease);
+  seam::refuse_lease(offered, claim.lease);
   if (claim.wait) room_.asking(claim.name, claim.owner);
   const time_point sent = clock_.now();
   settled result;
@@ -76,7 +70,7 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
 }
 
 void engine::ask_async(const seam::claim& claim, time_point give_up) {
-  check_lease(claim.lease);
+  seam::refuse_lease(offered, claim.lease);
   if (claim.wait) room_.asking(claim.name, claim.owner);
   const time_point sent = clock_.now();
   try {
@@ -142,7 +136,7 @@ void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
   renew_request message;
   message.items.reserve(batch.size());
   for (const seam::renewal& one : batch) {
-    check_lease(one.lease);
+    seam::refuse_lease(offered, one.lease);
     message.items.push_back(
         {one.held.name, one.held.owner, one.held.first, one.held.last, one.lease, one.want_fences});
   }
@@ -170,7 +164,7 @@ seam::release_answer engine::release(const seam::grant& grant, time_point give_u
 
 std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam::claim& next,
                                          time_point give_up) {
-  check_lease(next.lease);
+  seam::refuse_lease(offered, next.lease);
   const time_point sent = clock_.now();
   const reply answer =
       connection_->call(adopt_request{detached.owner, detached.first, next, who_}, give_up);

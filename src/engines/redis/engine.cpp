@@ -49,12 +49,6 @@ struct visit {
   const seam::engine* const before;
 };
 
-void check_lease(duration lease) {
-  if (lease >= offered.lease_min && lease <= offered.lease_max) return;
-  throw make_error(errc::invalid_lease, "a lease of " + std::to_string(lease.count()) +
-                                            " ns is outside of 10 ms to 24 h");
-}
-
 std::string draw_client_id(seam::clock& clock) {
   owner_id::bytes_type bytes{};
   clock.fill_random(bytes);
@@ -202,7 +196,7 @@ seam::grant engine::make_grant(const seam::name_ref& name, const owner_id& owner
 }
 
 seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
-  check_lease(claim.lease);
+  seam::refuse_lease(offered, claim.lease);
   if (claim.wait) room_.asking(claim.name, claim.owner);
   const ask_words words{claim};
   const time_point sent = clock_.now();
@@ -268,7 +262,7 @@ void engine::note_failure(const seam::claim& claim, const error& why) {
 }
 
 void engine::ask_async(const seam::claim& claim, time_point give_up) {
-  check_lease(claim.lease);
+  seam::refuse_lease(offered, claim.lease);
   if (claim.wait) room_.asking(claim.name, claim.owner);
   try {
     post_ask({claim, give_up, clock_.now()}, false);
@@ -319,7 +313,7 @@ void engine::withdraw(const seam::claim& claim, time_point give_up) {
 }
 
 void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
-  for (const seam::renewal& one : batch) check_lease(one.lease);
+  for (const seam::renewal& one : batch) seam::refuse_lease(offered, one.lease);
   while (!batch.empty()) {
     const auto part = batch.first(std::min(batch.size(), renewals_at_once));
     batch = batch.subspan(part.size());

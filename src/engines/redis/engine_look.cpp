@@ -35,9 +35,7 @@ seam::cell read_cell_parts(cursor& in) {
 
 std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam::claim& next,
                                          time_point give_up) {
-  if (next.lease < traits_.lease_min || next.lease > traits_.lease_max) {
-    throw make_error(errc::invalid_lease, "the lease is outside of 10 ms to 24 h");
-  }
+  seam::refuse_lease(traits_, next.lease);
   const word old_owner = word::owner(detached.owner);
   const word token = word::fence(detached.first);
   const word owner = word::owner(next.owner);

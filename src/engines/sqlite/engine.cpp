@@ -34,12 +34,6 @@ thread_local const seam::engine* visited = nullptr;
 /// So many renewals go into one transaction: others must get their turn.
 constexpr std::size_t renewals_at_once = 512;
 
-void check_lease(duration lease) {
-  if (lease >= offered.lease_min && lease <= offered.lease_max) return;
-  throw make_error(errc::invalid_lease, "a lease of " + std::to_string(lease.count()) +
-                                            " ns is outside of 10 ms to 24 h");
-}
-
 seam::grant make_grant(const seam::claim& claim, const holder& mine, time_point sent, bool wanted) {
   return {.name = claim.name,
           .owner = claim.owner,
@@ -153,7 +147,7 @@ engine::~engine() { close(); }
 const seam::traits& engine::about() const noexcept { return offered; }
 
 seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
-  check_lease(claim.lease);
+  seam::refuse_lease(offered, claim.lease);
   const remembered before = interests_.asking(claim);
   listener_.attend();
   const time_point sent = clock_.now();
@@ -194,7 +188,7 @@ void engine::note_failure(const seam::claim& claim, const remembered& before, co
 }
 
 void engine::ask_async(const seam::claim& claim, time_point give_up) {
-  check_lease(claim.lease);
+  seam::refuse_lease(offered, claim.lease);
   listener_.post({claim, give_up});
 }
 
@@ -288,7 +282,7 @@ seam::release_answer engine::release(const seam::grant& grant, time_point give_u
 
 std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam::claim& next,
                                          time_point give_up) {
-  check_lease(next.lease);
+  seam::refuse_lease(offered, next.lease);
   const time_point sent = clock_.now();
   std::optional<holder> taken;
   bool wanted = false;
