@@ -18,6 +18,9 @@ constexpr std::size_t read_at_once = std::size_t{16} << 10;
 /// travel together. Above, each goes out at once.
 constexpr duration near_enough = 200us;
 constexpr std::uint32_t round_trips_judged = 64;
+/// So many requests are worth a write of their own, so that the server has something to do while
+/// answers are read.
+constexpr std::size_t gathered_enough = 8;
 /// A call may have less time than a server needs that is merely slow.
 constexpr duration silence_counts_after = 50ms;
 constexpr duration silence_counts_surely = 1s;
@@ -110,7 +113,7 @@ connection::answers connection::call_all(std::size_t count,
 void connection::settle(guard& held, pending& mine) {
   bool in_time = false;
   if (led_) {
-    if (far_) flush_beside_leader(held, mine.give_up);
+    if (far_ || unsent_ >= gathered_enough) flush_beside_leader(held, mine.give_up);
     in_time = wait(held, mine);
   } else {
     led_ = true;

@@ -23,11 +23,10 @@ constexpr retry_options reconnecting{.base = 10ms, .tries = 0, .cap = 1s};
 constexpr duration connect_within = 2s;
 
 /// Waits that follow each other sooner than this are worth a listener of their own.
-constexpr duration closely = 5ms;
-/// How often the thread looks for news that nobody reads.
-constexpr duration standby = 2ms;
-/// The same while one waiter has been listening for longer than that.
-constexpr duration long_standby = 20ms;
+constexpr duration closely = 30ms;
+/// How soon, and then how often, the thread looks for news that nobody reads.
+constexpr duration first_standby = 2ms;
+constexpr duration last_standby = 50ms;
 
 void ring_at(int eventfd) noexcept {
   const std::uint64_t one = 1;
@@ -125,13 +124,13 @@ void subscription::drop(const error& why) {
   bool listened = false;
   {
     const std::lock_guard guard{role_mutex_};
-    if (reader_ != reader::thread) {
+    if (reader_ == reader::waiter) {
       broken_ = true;  // somebody reads it just now: dropped when it is ours again
       return;
     }
+    reader_ = reader::thread;
     stream_.reset();
     listened = listens_.exchange(false);
-    wished_ = false;
   }
   next_try_ = clock_.now() +
               seam::retry_delay(reconnecting, static_cast<std::uint64_t>(failures_++), ~0ULL);
@@ -140,29 +139,32 @@ void subscription::drop(const error& why) {
 }
 
 void subscription::await(seam::park_word& word, std::uint32_t expected, time_point until) {
-  if (!begin_to_listen()) return clock_.park(word, expected, until);
-  bool broken = false;
-  try {
-    listen_for(word, expected, until);
-  } catch (const std::exception&) {
-    broken = true;
+  waiters_.fetch_add(1);
+  if (begin_to_listen()) {
+    bool broken = false;
+    try {
+      listen_for(word, expected, until);
+    } catch (const std::exception&) {
+      broken = true;
+    }
+    waiters_.fetch_sub(1);
+    stop_listening(broken);
+  } else {
+    clock_.park(word, expected, until);
+    waiters_.fetch_sub(1);
   }
-  stop_listening(broken);
 }
 
 bool subscription::begin_to_listen() {
   const time_point now = clock_.now();
   const std::lock_guard guard{role_mutex_};
   const bool often = now - std::exchange(last_wait_, now) < closely;
-  if (!often || !listens_.load() || broken_) return false;
-  if (reader_ == reader::nobody) {
-    reader_ = reader::waiter;
-    ++stint_;
-    return true;
-  }
-  // The thread lets go of it for those who come next; this time it brings the news itself.
-  if (reader_ == reader::thread && !std::exchange(wished_, true)) ring();
-  return false;
+  if (!listens_.load() || broken_) return false;
+  // Several are served by the thread: whoever left first would leave the others deaf.
+  const bool worth_it = often && waiters_.load() == 1;
+  if (reader_ != reader::nobody && !(reader_ == reader::thread && worth_it)) return false;
+  reader_ = reader::waiter;
+  return true;
 }
 
 void subscription::listen_for(seam::park_word& word, std::uint32_t expected, time_point until) {
@@ -194,14 +196,12 @@ void subscription::listen_for(seam::park_word& word, std::uint32_t expected, tim
 }
 
 void subscription::stop_listening(bool broken) noexcept {
-  bool sleeps_long = false;
   {
     const std::lock_guard guard{role_mutex_};
     reader_ = reader::nobody;
     broken_ = broken_ || broken;
-    sleeps_long = standby_ == long_standby;
   }
-  if (broken || sleeps_long) ring();
+  if (broken || waiters_.load() > 0) ring();
 }
 
 void subscription::rouse(seam::park_word& word) noexcept {
@@ -212,25 +212,25 @@ void subscription::rouse(seam::park_word& word) noexcept {
 
 bool subscription::take_stream_back() {
   const std::lock_guard guard{role_mutex_};
-  // Without a stream there is nothing to let go of.
-  if (reader_ == reader::thread && std::exchange(wished_, false) && stream_) {
-    reader_ = reader::nobody;
+  const bool recent = clock_.now() - last_wait_ < closely;
+  if (reader_ == reader::nobody && (!recent || broken_ || waiters_.load() > 0)) {
+    reader_ = reader::thread;
   }
-  const bool wanted = clock_.now() - last_wait_ < closely && !broken_;
-  if (reader_ == reader::nobody && !wanted) reader_ = reader::thread;
-  const bool settled = reader_ == reader::waiter && seen_stint_ == stint_;
-  standby_ = settled ? long_standby : standby;
-  seen_stint_ = stint_;
-  if (reader_ != reader::thread) return false;
+  if (reader_ != reader::thread) {
+    standby_ = std::clamp(2 * standby_, first_standby, last_standby);
+    return false;
+  }
+  standby_ = duration::zero();
   if (std::exchange(broken_, false)) throw make_error(errc::unreachable, "hung up");
   return true;
 }
 
-void subscription::read_for_nobody() {
+void subscription::read_if_nobody_else() {
+  reader before = reader::waiter;
   {
     const std::lock_guard guard{role_mutex_};
-    if (reader_ != reader::nobody) return;
-    reader_ = reader::waiter;
+    if (reader_ == reader::waiter || !stream_) return;
+    before = std::exchange(reader_, reader::thread_now);
   }
   bool broken = false;
   try {
@@ -238,7 +238,9 @@ void subscription::read_for_nobody() {
   } catch (const std::exception&) {
     broken = true;
   }
-  stop_listening(broken);
+  const std::lock_guard guard{role_mutex_};
+  reader_ = before;
+  broken_ = broken_ || broken;
 }
 
 void subscription::listen_once() {
@@ -247,13 +249,12 @@ void subscription::listen_once() {
   const time_point now = clock_.now();
   time_point until = reading.until;
   if (!ours) until = std::min(until, now + standby_);
-  if (ours && !stream_ && !refused_) until = std::min(until, next_try_);
-  if (ours && stream_ && stream_->read_ahead()) until = now;
+  if (ours && !listens_.load() && !refused_) until = std::min(until, next_try_);
+  const int stream_fd = ours ? descriptor_if_ours(until) : -1;
   const short wanted = static_cast<short>(reading.to_be_read ? POLLIN | POLLRDHUP : POLLRDHUP);
-  std::array<pollfd, 3> watched{
-      {{.fd = bell_, .events = POLLIN, .revents = 0},
-       {.fd = ours && stream_ ? stream_->descriptor() : -1, .events = POLLIN, .revents = 0},
-       {.fd = reading.descriptor, .events = wanted, .revents = 0}}};
+  std::array<pollfd, 3> watched{{{.fd = bell_, .events = POLLIN, .revents = 0},
+                                 {.fd = stream_fd, .events = POLLIN, .revents = 0},
+                                 {.fd = reading.descriptor, .events = wanted, .revents = 0}}};
   const int rest = until == time_point::max() ? -1 : poll_milliseconds(until - now);
   if (::poll(watched.data(), watched.size(), rest) < 0 && errno != EINTR) {
     throw make_error(errc::unreachable, "poll failed", errno);
@@ -266,9 +267,16 @@ void subscription::listen_once() {
   if (reading.to_be_read && (watched[2].revents != 0 || reading.until <= clock_.now())) {
     commands_.read_what_is_there();
   }
-  if (!ours) return read_for_nobody();
-  if (stream_ && (watched[1].revents != 0 || stream_->read_ahead())) read_news();
-  if (!stream_ && !refused_ && next_try_ <= clock_.now()) try_again();
+  // With the stream its own it reads when there is something; else whatever lies there.
+  if (!ours || watched[1].revents != 0 || (stream_fd >= 0 && until <= now)) read_if_nobody_else();
+  if (ours && !listens_.load() && !refused_ && next_try_ <= clock_.now()) try_again();
+}
+
+int subscription::descriptor_if_ours(time_point& until) {
+  const std::lock_guard guard{role_mutex_};
+  if (reader_ != reader::thread || !stream_) return -1;
+  if (stream_->read_ahead()) until = clock_.now();
+  return stream_->descriptor();
 }
 
 void subscription::read_news() {

@@ -51,15 +51,24 @@ class subscription {
 
  private:
   /// Who may touch the stream and what belongs to it.
-  enum class reader { thread, waiter, nobody };
+  enum class reader {
+    thread,      ///< it polls: a waiter may take it away
+    thread_now,  ///< it reads
+    waiter,
+    nobody,  ///< for a moment: the thread looks now and then
+  };
 
   void subscribe(time_point give_up);
   bool begin_to_listen();
   void listen_for(seam::park_word& word, std::uint32_t expected, time_point until);
   void stop_listening(bool broken) noexcept;
-  /// What the thread is to do in its next round.
+  /// For the thread: whether the stream is its own to poll.
   bool take_stream_back();
-  void read_for_nobody();
+  /// Reads what is there, unless a waiter does.
+  void read_if_nobody_else();
+  /// What to poll; -1 when a waiter has taken the stream, or there is none. Bytes that poll() would
+  /// not tell of make `until` come at once.
+  int descriptor_if_ours(time_point& until);
   void work();
   void listen_once();
   void read_news();
@@ -79,12 +88,11 @@ class subscription {
 
   int nudge_ = -1;  ///< another eventfd: for the waiter who listens
   std::atomic<seam::park_word*> listening_{nullptr};  ///< what that waiter waits for
+  std::atomic<std::uint32_t> waiters_{0};             ///< in await(), whether they listen or not
   std::mutex role_mutex_;
   reader reader_ = reader::thread;
-  bool wished_ = false;  ///< a waiter would like to listen
   bool broken_ = false;  ///< a waiter found that it cannot be read any more
   time_point last_wait_{};
-  std::uint64_t stint_ = 0;  ///< how many waiters have listened
 
   // The reader's own.
   std::unique_ptr<stream> stream_;
@@ -93,8 +101,7 @@ class subscription {
   std::vector<char> buffer_;
 
   // The thread's own, once it runs.
-  std::uint64_t seen_stint_ = 0;
-  duration standby_{};
+  duration standby_{};    ///< how long it sleeps while waiters listen
   bool refused_ = false;  ///< no right to listen: no use in trying again
   int failures_ = 0;
   time_point next_try_{};
