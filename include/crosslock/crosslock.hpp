@@ -13,5 +13,7 @@
 #include <crosslock/owner_id.hpp>
 #include <crosslock/receipt.hpp>
 #include <crosslock/recursive_mutex.hpp>
+#include <crosslock/semaphore.hpp>
+#include <crosslock/shared_mutex.hpp>
 #include <crosslock/time.hpp>
 #include <crosslock/version.hpp>

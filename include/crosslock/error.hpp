@@ -27,6 +27,7 @@ enum class errc {
   timed_out,         ///< the server did not answer in time
   denied,            ///< the server refused the credentials or the right to act
   protocol,          ///< the server answered something that makes no sense
+  broken,            ///< a member of the barrier has died or given up
 };
 
 const std::error_category& error_category() noexcept;

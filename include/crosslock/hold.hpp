@@ -2,6 +2,7 @@
 #pragma once
 
 #include <crosslock/fence.hpp>
+#include <crosslock/inspect.hpp>
 #include <crosslock/lock_name.hpp>
 #include <crosslock/observer.hpp>
 #include <crosslock/owner_id.hpp>
@@ -42,6 +43,8 @@ class [[nodiscard]] hold {
   const lock_name& name() const;
   crosslock::fence fence() const noexcept;
   owner_id owner() const noexcept;
+  /// exclusive, shared or permit: changed by shared_mutex::upgrade and downgrade.
+  claim_mode mode() const noexcept;
   /// While the hold is valid, nobody else can have been granted the name before then, unless the
   /// server lost its state.
   /// Moves forward with each renewal.

@@ -17,6 +17,9 @@ class lock_name {
 
   /// Throws `invalid_name`, saying what is wrong and at which byte.
   explicit lock_name(std::string_view text);
+  /// For the library's own use: a name that no program can give, `crosslock:{kind}:rest`. Names of
+  /// different kinds, or with different rests, are different.
+  static lock_name reserved(std::string_view kind, std::string_view rest);
 
   const std::string& str() const noexcept { return text_; }
   std::string_view view() const noexcept { return text_; }
@@ -25,6 +28,8 @@ class lock_name {
   friend auto operator<=>(const lock_name&, const lock_name&) = default;
 
  private:
+  lock_name() = default;
+
   std::string text_;
 };
 

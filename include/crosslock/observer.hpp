@@ -96,6 +96,9 @@ class observer {
   virtual void renewed(std::string_view /*name*/, crosslock::fence, renew_result) noexcept {}
   virtual void lost(const lost_event&) noexcept {}
   virtual void released(const released_event&) noexcept {}
+  /// A fenced_register, or the cell behind it, refused a write or an opening: `highest` was here.
+  virtual void fence_rejected(std::string_view /*name*/, crosslock::fence /*shown*/,
+                              crosslock::fence /*highest*/) noexcept {}
   virtual void engine_up() noexcept {}
   virtual void engine_down(const error&) noexcept {}
   virtual void round_trip(verb, duration) noexcept {}

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace crosslock::seam {
 
@@ -17,6 +18,15 @@ using name_ref = std::shared_ptr<const lock_name>;
 
 /// How many fences come with a grant: its own, and the rest for passes within the process.
 inline constexpr std::int64_t fence_block = 4096;
+
+/// What one claim in a line wants. Permit claims: 1 <= permits <= of.
+struct wish {
+  claim_mode mode = claim_mode::exclusive;
+  std::int32_t permits = 1;
+  std::int32_t of = 1;
+
+  friend bool operator==(const wish&, const wish&) = default;
+};
 
 /// A wish to hold a name. The owner id is drawn once and kept over every retry.
 struct claim {
@@ -27,6 +37,13 @@ struct claim {
   std::int32_t of = 1;       ///< ... of how many
   duration lease{};
   bool wait = false;  ///< true: stand in line when it is taken
+  /// An exclusive claim of somebody who holds the name shared. When it first asks and another
+  /// exclusive claim stands in the line, the ask throws `upgrade_conflict` and nothing has changed.
+  bool upgrade = false;
+  /// Upgrades: the shared grant that does not stand in this claim's way, and that ends in the very
+  /// step in which this claim is granted. None while others use that grant too: a later ask of the
+  /// same claim may bring it.
+  std::optional<owner_id> instead_of{};
 };
 
 /// A claim that may go in. `first` to `last` are its fences; the engine accepts any of them as
@@ -60,6 +77,9 @@ struct renewal {
   /// The grant goes on without this process: from now on only its lease counts. A lease of zero
   /// leaves what is left of it as it is.
   bool detach = false;
+  /// A downgrade: an exclusive grant becomes a shared one with the same owner and fences, and who
+  /// may share it now is let in. One that is shared already stays so.
+  bool share = false;
 
   result outcome = result::unknown;
   duration granted_lease{};  ///< renewed: what the server gave, counted from `sent`

@@ -39,6 +39,7 @@ struct traits {
   bool outlives_process = false;  ///< a hold can be detached and taken up by another process
   bool watches_process = false;   ///< a hold ends when its process is seen dead, unless detached
   bool cells = false;             ///< values that are compared and set
+  bool watches_cells = false;     ///< who watches a cell is told when it is written
   bool works_after_fork = true;   ///< a child may connect anew although its parent was connected
   duration lease_min{};
   duration lease_max{};
@@ -70,6 +71,8 @@ class turn {
   virtual void wanted(claim_key key) noexcept = 0;
   /// ask_async failed; or, with errc::lost, a grant was taken away.
   virtual void failed(claim_key key, const error& why) noexcept = 0;
+  /// A cell that was watched of late has been written, or may have been. A hint.
+  virtual void cell_changed(const lock_name& /*name*/) noexcept {}
 };
 
 class engine {
@@ -99,6 +102,11 @@ class engine {
 
   /// A cell that nobody has written or opened is empty, with version 0.
   virtual cell read_cell(const lock_name& name, time_point give_up) = 0;
+  /// The same, and from the very moment of this reading on, for `span` at least, the next write is
+  /// told by turn::cell_changed. Where the engine cannot push it only reads.
+  virtual cell watch_cell(const lock_name& name, duration /*span*/, time_point give_up) {
+    return read_cell(name, give_up);
+  }
   /// Writes if version and fence allow it. Repeated by the same writer it finds its own work and
   /// answers as before, as long as nobody has written since. After that it says `changed`, so
   /// behind a try whose outcome is unknown `changed` is no proof that nothing was written.

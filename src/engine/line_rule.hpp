@@ -12,15 +12,6 @@
 
 namespace crosslock::seam {
 
-/// What one claim in a line wants. Permit claims: 1 <= permits <= of.
-struct wish {
-  claim_mode mode = claim_mode::exclusive;
-  std::int32_t permits = 1;
-  std::int32_t of = 1;
-
-  friend bool operator==(const wish&, const wish&) = default;
-};
-
 /// What a claim wants, permits aside when it is none for permits.
 wish wish_of(const claim& claim) noexcept;
 

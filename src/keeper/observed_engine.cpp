@@ -57,6 +57,10 @@ class observed_engine final : public seam::engine {
   seam::cell read_cell(const lock_name& name, time_point give_up) override {
     return timed(observer::verb::read_cell, [&] { return engine_->read_cell(name, give_up); });
   }
+  seam::cell watch_cell(const lock_name& name, duration span, time_point give_up) override {
+    return timed(observer::verb::read_cell,
+                 [&] { return engine_->watch_cell(name, span, give_up); });
+  }
   seam::swap_answer swap_cell(const seam::cell_swap& wanted, time_point give_up) override {
     return timed(observer::verb::swap_cell, [&] { return engine_->swap_cell(wanted, give_up); });
   }

@@ -85,7 +85,7 @@ seam::name_ref core::given_name(const seam::name_ref& full) const {
   return std::make_shared<const lock_name>(text.substr(settings_.prefix.size()));
 }
 
-wish core::make_wish(const acquire_how& how, time_point end) const {
+wish core::make_wish(const acquire_how& how, time_point end, seam::wish want) const {
   const duration lease = how.lease.value_or(settings_.lease);
   const seam::traits& about = engine().about();
   if (lease < about.lease_min || lease > about.lease_max) {
@@ -95,7 +95,8 @@ wish core::make_wish(const acquire_how& how, time_point end) const {
                     std::to_string(about.lease_max.count()) + " ns",
                 {.engine = std::string{about.name}}};
   }
-  return {.lease = lease, .fixed = how.lease.has_value(), .end = end, .stop = how.stop};
+  return {
+      .want = want, .lease = lease, .fixed = how.lease.has_value(), .end = end, .stop = how.stop};
 }
 
 time_point core::end_of(duration wait) const {

@@ -38,7 +38,7 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   seam::name_ref full_name(std::string_view name) const;
   seam::name_ref given_name(const seam::name_ref& full) const;
   /// Throws `invalid_lease`.
-  wish make_wish(const acquire_how& how, time_point end) const;
+  wish make_wish(const acquire_how& how, time_point end, seam::wish want = {}) const;
   /// Now plus a wait: saturating. Throws `invalid_lease` for a negative one.
   time_point end_of(duration wait) const;
 

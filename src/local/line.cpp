@@ -19,6 +19,9 @@ void line::new_tenure(const wish& wish) {
   tenure_ = std::allocate_shared<tenure>(seam::recycling<tenure>{});
   tenure_->claim = {.name = name_,
                     .owner = home_.keeper().draw_owner(),
+                    .mode = wish.want.mode,
+                    .permits = wish.want.permits,
+                    .of = wish.want.of,
                     .lease = wish.lease,
                     .wait = wish.waits()};
   tenure_->fixed = wish.fixed;

@@ -19,6 +19,7 @@ void section::begin(std::shared_ptr<tenure> tenure, crosslock::fence fence,
                     time_point now) noexcept {
   tenure_ = std::move(tenure);
   fence_ = fence;
+  mode_ = tenure_->claim.mode;
   since_ = now;
   state_.store(state::held);
 }

@@ -38,6 +38,7 @@ class section {
   crosslock::fence fence() const noexcept { return fence_; }
   time_point expires_at() const noexcept;
   owner_id owner() const noexcept;
+  claim_mode mode() const noexcept { return mode_; }
   const lock_name& name() const noexcept;       ///< as the program gave it
   const lock_name& full_name() const noexcept;  ///< with the client's prefix
   release_result release() noexcept;
@@ -60,6 +61,7 @@ class section {
   // Constant once granted.
   std::shared_ptr<tenure> tenure_;
   crosslock::fence fence_{};
+  claim_mode mode_ = claim_mode::exclusive;
   time_point since_{};
 
   std::atomic<state> state_{state::waiting};

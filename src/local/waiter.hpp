@@ -15,6 +15,7 @@ namespace crosslock::inner {
 
 /// What an acquire wants, and for how long it will wait.
 struct wish {
+  seam::wish want{};
   duration lease{};
   bool fixed = false;
   time_point end = time_point::max();  ///< `no_wait`: one round trip, no place in line

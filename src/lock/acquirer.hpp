@@ -6,6 +6,7 @@
 #include <crosslock/client.hpp>
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -20,18 +21,38 @@ class acquirer {
     if (!core_->settings().strict_fifo) line_ = core_->line_for(name_);
   }
 
-  std::shared_ptr<section> acquire(const acquire_how& how, time_point end) const {
+  std::shared_ptr<section> acquire(const acquire_how& how, time_point end,
+                                   seam::wish want = {}) const {
     core_->check_usable();
-    return line()->acquire(core_->make_wish(how, end));
+    return line(want)->acquire(core_->make_wish(how, end, want));
   }
 
-  void acquire_async(acquire_callback done, const acquire_how& how, time_point end) const {
+  /// Empty when busy, out of time or stopped.
+  std::optional<hold> try_acquire(const acquire_how& how, time_point end,
+                                  seam::wish want = {}) const {
+    auto section = acquire(how, end, want);
+    return section ? std::optional<hold>{std::move(section)} : std::nullopt;
+  }
+
+  /// Waits until it is granted.
+  hold acquire_or_throw(const acquire_how& how, seam::wish want = {}) const {
+    auto section = acquire(how, time_point::max(), want);
+    if (section) return hold{std::move(section)};
+    throw error{errc::timed_out, "the wait for '" + name().str() + "' was stopped"};
+  }
+
+  void acquire_async(acquire_callback done, const acquire_how& how,
+                     const std::optional<duration>& wait, seam::wish want = {}) const {
     core_->check_usable();
-    line()->acquire_async(core_->make_wish(how, end), std::move(done));
+    const time_point end = wait ? core_->end_of(*wait) : time_point::max();
+    line(want)->acquire_async(core_->make_wish(how, end, want), std::move(done));
   }
 
   /// With strict_fifo every acquire stands in the server's line by itself.
-  std::shared_ptr<inner::line> line() const { return line_ ? line_ : core_->own_line(name_); }
+  std::shared_ptr<inner::line> line(const seam::wish& want) const {
+    const bool alone = !line_ || want.mode != claim_mode::exclusive;
+    return alone ? core_->own_line(name_) : line_;
+  }
 
   /// The standard's timed calls take a negative wait for "try".
   time_point end_of_standard_wait(duration wait) const {

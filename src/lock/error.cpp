@@ -46,6 +46,8 @@ const char* text_of(errc code) noexcept {
       return "the server denied access";
     case errc::protocol:
       return "unexpected data";
+    case errc::broken:
+      return "the barrier is broken";
   }
   return nullptr;
 }

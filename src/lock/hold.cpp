@@ -21,6 +21,10 @@ fence hold::fence() const noexcept { return section_ ? section_->fence() : cross
 
 owner_id hold::owner() const noexcept { return section_ ? section_->owner() : owner_id{}; }
 
+claim_mode hold::mode() const noexcept {
+  return section_ ? section_->mode() : claim_mode::exclusive;
+}
+
 time_point hold::expires_at() const noexcept {
   return section_ ? section_->expires_at() : time_point{};
 }

@@ -9,7 +9,7 @@
 namespace crosslock {
 namespace {
 
-constexpr std::string_view reserved = "crosslock:{";
+constexpr std::string_view reserved_beginning = "crosslock:{";
 
 // Names in error texts come from anywhere: shown as plain ASCII, and not longer than a line.
 std::string shown(std::string_view text) {
@@ -93,7 +93,7 @@ void check(std::string_view text) {
       refuse(text, "has " + std::string{what} + " at byte offset " + std::to_string(at));
     }
   }
-  if (text.starts_with(reserved)) {
+  if (text.starts_with(reserved_beginning)) {
     refuse(text, "has at byte offset 0 the beginning that is reserved for crosslock itself");
   }
 }
@@ -103,6 +103,12 @@ void check(std::string_view text) {
 lock_name::lock_name(std::string_view text) {
   check(text);
   text_ = text;
+}
+
+lock_name lock_name::reserved(std::string_view kind, std::string_view rest) {
+  lock_name made;
+  made.text_.append(reserved_beginning).append(kind).append("}:").append(rest);
+  return made;
 }
 
 }  // namespace crosslock

@@ -9,7 +9,7 @@ namespace crosslock {
 namespace {
 
 constexpr int first = static_cast<int>(errc::invalid_name);
-constexpr int last = static_cast<int>(errc::protocol);
+constexpr int last = static_cast<int>(errc::broken);
 
 TEST(error, every_code_has_its_own_message) {
   std::set<std::string> seen;

@@ -1,0 +1,62 @@
+// The lock of n permits.
+#pragma once
+
+#include <crosslock/client.hpp>
+#include <crosslock/hold.hpp>
+#include <crosslock/wait.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace crosslock {
+
+/// At most n permits are held at any instant, across threads, processes and machines. First come
+/// first served: who wants many is not overtaken by those who want few. The permits of a holder
+/// that died come back with its lease. Thread-safe; a hold belongs to whoever has it.
+///
+/// All clients must mean the same n: as long as anybody holds or waits, another one is a `conflict`
+/// that names both. Throws `unsupported` where the engine has no permits.
+class semaphore {
+ public:
+  /// Throws `conflict` for a number of permits below one.
+  semaphore(const client& locks, std::string_view name, std::int32_t permits);
+  semaphore(const client& locks, lock_name name, std::int32_t permits);
+  semaphore(const semaphore&) = delete;
+  semaphore& operator=(const semaphore&) = delete;
+  ~semaphore();
+
+  /// Takes `count` of the permits at once; throws `conflict` when there are not so many. The hold
+  /// gives them back together.
+  hold acquire(std::int32_t count = 1, acquire_how how = {});
+  std::optional<hold> try_acquire(std::int32_t count = 1, acquire_how how = {}) {
+    return acquire_within(duration::zero(), count, std::move(how));
+  }
+  template <class Rep, class Period>
+  std::optional<hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
+                                      std::int32_t count = 1, acquire_how how = {}) {
+    return acquire_within(wait_time(wait), count, std::move(how));
+  }
+  template <class Clock, class Duration>
+  std::optional<hold> try_acquire_until(const std::chrono::time_point<Clock, Duration>& end,
+                                        std::int32_t count = 1, acquire_how how = {}) {
+    return acquire_within(time_left(end), count, std::move(how));
+  }
+  /// Never blocks the caller; `done` is called exactly once, by options::executor.
+  void acquire_async(acquire_callback done, std::int32_t count = 1, acquire_how how = {},
+                     std::optional<duration> wait = std::nullopt);
+
+  std::int32_t permits() const noexcept;  ///< n
+  const lock_name& name() const noexcept;
+
+ private:
+  struct state;
+
+  std::optional<hold> acquire_within(duration wait, std::int32_t count, acquire_how how);
+
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace crosslock

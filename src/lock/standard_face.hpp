@@ -1,0 +1,98 @@
+// What the standard's calls need beside the rich ones: holds that live inside the lock object.
+#pragma once
+
+#include "lock/acquirer.hpp"
+#include "lock/thread_token.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace crosslock::inner {
+
+/// Keeps the holds of lock() and lock_shared(), one entry per locking thread. A thread whose hold
+/// was lost may still have to unlock while another already holds. Thread-safe.
+class standard_face {
+ public:
+  standard_face(const client& locks, std::string_view name) : lock{locks, name} {}
+
+  const acquirer lock;
+
+  bool lock_until(time_point end, seam::wish want = {}) {
+    refuse_own_thread();
+    auto held = lock.try_acquire({}, end, want);
+    if (!held) return false;
+    const std::lock_guard locked{guard_};
+    entries_.push_back({this_thread_token(), std::move(*held)});
+    return true;
+  }
+
+  void unlock(claim_mode mode) noexcept {
+    if (lock.core().inherited_by_fork()) return;
+    std::optional<hold> ended;
+    {
+      const std::lock_guard locked{guard_};
+      const auto found = find(mode);
+      if (found != entries_.end()) {
+        ended.emplace(std::move(found->held));
+        entries_.erase(found);
+      }
+    }
+    if (ended) {
+      ended->release();
+    } else {
+      lock.report_release(release_result::not_held);
+    }
+  }
+
+  /// Of this thread's hold, else of the one that is valid.
+  template <class Question>
+  auto ask_hold(Question&& question) {
+    lock.core().check_usable();
+    const std::lock_guard locked{guard_};
+    const auto found = find(std::nullopt);
+    if (found == entries_.end()) {
+      throw error{errc::not_held, "'" + lock.name().str() + "' is not locked by this object"};
+    }
+    return question(found->held);
+  }
+
+ private:
+  struct entry {
+    std::uint64_t thread;
+    hold held;
+  };
+
+  /// This thread's entry, else one that is valid, else the end. The guard is held.
+  std::vector<entry>::iterator find(std::optional<claim_mode> mode) {
+    const auto fits = [&](const entry& each) { return !mode || each.held.mode() == *mode; };
+    const std::uint64_t me = this_thread_token();
+    const auto mine = std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) {
+      return each.thread == me && fits(each);
+    });
+    if (mine != entries_.end()) return mine;
+    return std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) {
+      return each.held.lost_reason() == loss_reason::none && fits(each);
+    });
+  }
+
+  void refuse_own_thread() {
+    lock.core().check_usable();
+    const std::uint64_t me = this_thread_token();
+    const std::lock_guard locked{guard_};
+    for (const entry& each : entries_) {
+      if (each.thread == me) {
+        throw error{errc::would_deadlock, "this thread has locked '" + lock.name().str() +
+                                              "' already: unlock it first, or use recursive_mutex"};
+      }
+    }
+  }
+
+  std::mutex guard_;
+  std::vector<entry> entries_;
+};
+
+}  // namespace crosslock::inner
