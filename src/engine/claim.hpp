@@ -40,10 +40,11 @@ struct claim {
   /// An exclusive claim of somebody who holds the name shared. When it first asks and another
   /// exclusive claim stands in the line, the ask throws `upgrade_conflict` and nothing has changed.
   bool upgrade = false;
-  /// Upgrades: the shared grant that does not stand in this claim's way, and that ends in the very
-  /// step in which this claim is granted. None while others use that grant too: a later ask of the
-  /// same claim may bring it.
-  std::optional<owner_id> instead_of{};
+  /// Upgrades: a shared grant that does not stand in this claim's way; for everybody else it does.
+  /// It goes on beside the new grant until it is released: so whoever believes in it stays right,
+  /// whatever becomes of the upgrade. None while others use that grant too: a later ask of the same
+  /// claim may bring it.
+  std::optional<owner_id> beside{};
 };
 
 /// A claim that may go in. `first` to `last` are its fences; the engine accepts any of them as
