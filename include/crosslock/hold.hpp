@@ -68,6 +68,8 @@ class [[nodiscard]] hold {
   explicit hold(std::shared_ptr<inner::section> section) noexcept;
 
  private:
+  friend class shared_mutex;
+
   std::shared_ptr<inner::section> section_;
 };
 

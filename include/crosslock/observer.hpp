@@ -17,6 +17,7 @@ enum class acquire_cause {
   pushed,     ///< the server's wake-up brought the grant
   refreshed,  ///< the periodic look found it granted (no wake-up had come)
   looked,     ///< a wake-up said "look again", and the look found it granted
+  joined,     ///< it shares the grant of another reader of this process, without the network
 };
 
 /// Why a hold ended without its own release.

@@ -38,6 +38,8 @@ class keeper {
   void hold_begins(tenure& tenure, time_point now) noexcept;
   /// Renews without waiting for the planned time, for another block of fences.
   void renew_soon(tenure& tenure);
+  /// Renews on the calling thread. Without an answer it is tried again in the background.
+  void renew_now(const std::shared_ptr<tenure>& tenure, time_point give_up);
 
   /// Leaves the line, so that nothing is left behind when it returns; if the server does not answer
   /// within a moment, in the background.
@@ -86,6 +88,7 @@ class keeper {
   void renew_when_due();
   renewal_batch take_renewals(time_point now);
   void renew(const renewal_batch& batch, time_point now);
+  static seam::renewal renewal_of(const tenure& tenure);
   void settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& renewal, time_point now);
   time_point errand_give_up() const noexcept;
   template <class Request>

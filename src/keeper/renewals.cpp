@@ -10,7 +10,11 @@ namespace crosslock::inner {
 
 // The mutex is held.
 void keeper::plan_renewal(const std::shared_ptr<tenure>& tenure, time_point moment) {
-  renewals_.push(tenure, moment);
+  if (tenure->place_in_renewals == tenure::nowhere) {
+    renewals_.push(tenure, moment);
+  } else {
+    renewals_.move(*tenure, moment);
+  }
   wake_renewals_by(moment);
 }
 
@@ -61,13 +65,12 @@ keeper::renewal_batch keeper::take_renewals(time_point now) {
 void keeper::renew(const renewal_batch& batch, time_point now) {
   time_point first_deadline = time_point::max();
   batch_.clear();
-  for (const auto& tenure : batch) {
-    seam::renewal item;
-    item.held = tenure->grant;
-    item.lease = tenure->claim.lease;
-    item.want_fences = tenure->want_fences.load();
-    batch_.push_back(std::move(item));
-    first_deadline = std::min(first_deadline, tenure->deadline());
+  {
+    const std::lock_guard guard{mutex_};
+    for (const auto& tenure : batch) {
+      batch_.push_back(renewal_of(*tenure));
+      first_deadline = std::min(first_deadline, tenure->deadline());
+    }
   }
   try {
     engine_->renew(batch_, renewal_give_up(now, first_deadline, settings_.timeout));
@@ -76,6 +79,31 @@ void keeper::renew(const renewal_batch& batch, time_point now) {
   }
   const time_point answered = clock_.now();
   for (std::size_t i = 0; i < batch.size(); ++i) settle(batch[i], batch_[i], answered);
+}
+
+// The mutex is held.
+seam::renewal keeper::renewal_of(const tenure& tenure) {
+  seam::renewal item;
+  item.held = tenure.grant;
+  // A fixed lease ends when it ends; only an offer of one must become the whole of it.
+  item.lease = tenure.fixed && !tenure.renew_once ? duration::zero() : tenure.claim.lease;
+  item.want_fences = tenure.want_fences.load();
+  item.share = tenure.share.load();
+  return item;
+}
+
+void keeper::renew_now(const std::shared_ptr<tenure>& tenure, time_point give_up) {
+  seam::renewal item;
+  {
+    const std::lock_guard guard{mutex_};
+    item = renewal_of(*tenure);
+  }
+  try {
+    engine_->renew({&item, 1}, give_up);
+  } catch (const std::exception&) {
+    // It says unknown: the renewal thread goes on with it.
+  }
+  settle(tenure, item, clock_.now());
 }
 
 void keeper::settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& renewal,
@@ -95,6 +123,7 @@ void keeper::settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& 
     // Released or lost while the request was on its way: nothing to keep.
     if (tenure->now_is.load() != tenure::state::kept) return;
     if (renewed) {
+      if (renewal.share) tenure->share.store(false);
       const time_point from = counted_from(renewal.sent, now);
       const auto moved = valid_until(from, renewal.granted_lease).time_since_epoch().count();
       if (moved > tenure->deadline_ns.load()) {
@@ -105,7 +134,7 @@ void keeper::settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& 
       if (!tenure->fixed) {
         plan_renewal(tenure, next_renewal(renewal.sent, renewal.granted_lease));
       }
-    } else if (!tenure->fixed || tenure->renew_once) {
+    } else if (!tenure->fixed || tenure->renew_once || tenure->share.load()) {
       const duration lease = tenure->renew_once ? tenure->grant.lease : tenure->claim.lease;
       plan_renewal(tenure, retry_renewal(now, lease, tenure->failed_renewals++));
     }

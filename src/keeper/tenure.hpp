@@ -23,11 +23,13 @@ class tenure_listener {
   virtual void renewed(tenure& tenure, const seam::renewal& renewal) noexcept = 0;
 };
 
-/// Made when a claim first goes to the server. The line owns what is not atomic; the keeper owns
-/// the places in its heaps.
+/// Made when a claim first goes to the server; the local line adds what it needs. The line owns what
+/// is not atomic; the keeper owns the places in its heaps.
 class tenure {
  public:
   enum class state : std::uint8_t { asking, kept, lost, ended };
+
+  virtual ~tenure() = default;
 
   seam::claim claim;
   bool fixed = false;  ///< a fixed lease: never renewed, never passed
@@ -41,15 +43,7 @@ class tenure {
   std::atomic<duration::rep> deadline_ns{0};
   std::atomic<duration::rep> held_since_ns{0};  ///< when the present hold began, for max_hold
   std::atomic<bool> want_fences{false};
-
-  // Guarded by the line's mutex.
-  std::int64_t drawn_fence = 0;  ///< the last one given to a hold
-  std::int64_t last_fence = 0;
-  std::int64_t more_first = 0;  ///< a further block, reserved by a renewal; 0: none
-  std::int64_t more_last = 0;
-  bool wanted = false;
-  std::uint32_t passes_while_wanted = 0;
-  time_point wanted_since{};
+  std::atomic<bool> share{false};  ///< downgraded, and the server has not confirmed it yet
 
   // Guarded by the keeper's mutex: where it stands in the two heaps, and what it last tried.
   static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);

@@ -32,28 +32,29 @@ std::shared_ptr<section> line::adopt(const receipt& paper, const wish& wish) {
 void line::adopt_once(waiter& me, const seam::grant& detached, const receipt& paper) {
   const seam::claim claim = prepare_ask(me);
   try {
-    settle_adoption(home_.engine().adopt(detached, claim, home_.give_up()), paper);
+    settle_adoption(me, home_.engine().adopt(detached, claim, home_.give_up()), paper);
   } catch (const error& why) {
     if (const auto delay = retry_delay(me, why)) wait_in_line(me, *delay);
   }
 }
 
-void line::settle_adoption(const std::optional<seam::grant>& adopted, const receipt& paper) {
+void line::settle_adoption(waiter& me, const std::optional<seam::grant>& adopted,
+                           const receipt& paper) {
   afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
-    was_on_server_ = true;
+    me.attempt.was_on_server = true;
     if (!adopted) {
-      on_server_ = false;
-      leave(observer::wait_result::busy, after);
+      me.attempt.on_server = false;
+      leave(me, observer::wait_result::busy, after);
     } else {
-      section& section = *head_->section;
-      if (take(*adopted, acquire_cause::asked, after)) {
+      section& section = *me.section;
+      if (take(me, *adopted, acquire_cause::asked, after)) {
         section.fence_ = paper.fence;  // the same critical section goes on
       } else if (closed_) {
-        fail(error{errc::closed, "the client was closed"}, after);
+        fail(me, error{errc::closed, "the client was closed"}, after);
       } else {
-        leave(observer::wait_result::busy, after);
+        leave(me, observer::wait_result::busy, after);
       }
     }
   }

@@ -21,7 +21,7 @@ void line::afterwards::deliver(std::shared_ptr<waiter> done) {
 }
 
 void line::afterwards::plan(time_point moment, std::uint64_t round) {
-  planned_.emplace(moment, round);
+  planned_.emplace_back(moment, round);
 }
 
 void line::afterwards::release(const seam::grant& grant, time_point deadline) {
@@ -30,8 +30,7 @@ void line::afterwards::release(const seam::grant& grant, time_point deadline) {
 
 void line::afterwards::tell(std::optional<std::stop_source> stop,
                             const observer::lost_event& event) {
-  stop_ = std::move(stop);
-  lost_ = event;
+  losses_.push_back({std::move(stop), event});
 }
 
 void line::afterwards::run() {
@@ -39,7 +38,7 @@ void line::afterwards::run() {
   // The waiter may have returned meanwhile: only the address of its word is used.
   if (wake_) home.engine().rouse(home.clock(), *wake_);
   for (seam::park_word* word : more_wakes_) home.engine().rouse(home.clock(), *word);
-  if (lost_) tell_loss();
+  for (loss& told : losses_) tell_loss(told);
   for (const seam::claim& claim : withdrawn_) {
     if (withdraw_here_) {
       home.keeper().withdraw(claim);
@@ -48,12 +47,14 @@ void line::afterwards::run() {
     }
   }
   if (released_) home.keeper().release_later(released_->first, released_->second);
-  if (planned_) ask_later(planned_->first, planned_->second);
+  for (const auto& [moment, round] : planned_) ask_later(moment, round);
   for (const auto& done : delivered_) deliver_one(done);
-  if (ask_round_ && ask_elsewhere_) {
-    ask_later(time_point::min(), *ask_round_);
-  } else if (ask_round_) {
-    line_.ask_without_blocking(*ask_round_);
+  for (const std::uint64_t round : asks_) {
+    if (ask_elsewhere_) {
+      ask_later(time_point::min(), round);
+    } else {
+      line_.ask_without_blocking(round);
+    }
   }
 }
 
@@ -63,12 +64,12 @@ void line::afterwards::ask_later(time_point moment, std::uint64_t round) {
   });
 }
 
-void line::afterwards::tell_loss() {
+void line::afterwards::tell_loss(loss& told) {
   core& home = line_.home_;
   const settings& settings = home.settings();
-  if (!stop_ && !settings.observer && !settings.log) return;
+  if (!told.stop && !settings.observer && !settings.log) return;
   // The notice outlives this step, and the client perhaps: it owns all it needs.
-  home.keeper().tell_loss([stop = std::move(stop_), event = *lost_, name = line_.name_,
+  home.keeper().tell_loss([stop = std::move(told.stop), event = told.event, name = line_.name_,
                            observer = settings.observer, log = settings.log]() mutable {
     if (stop) stop->request_stop();
     if (observer) observer->lost(event);

@@ -12,7 +12,7 @@ class line::afterwards {
 
   void wake(waiter& waiter);                   ///< a blocked thread has news
   void deliver(std::shared_ptr<waiter> done);  ///< an asynchronous acquire has ended
-  void ask(std::uint64_t round) { ask_round_ = round; }
+  void ask(std::uint64_t round) { asks_.push_back(round); }
   /// This runs on the keeper's clock thread: no request may be made here.
   void ask_elsewhere() { ask_elsewhere_ = true; }
   void plan(time_point moment, std::uint64_t round);
@@ -25,8 +25,13 @@ class line::afterwards {
   void run();
 
  private:
+  struct loss {
+    std::optional<std::stop_source> stop;
+    observer::lost_event event;
+  };
+
   void deliver_one(const std::shared_ptr<waiter>& done);
-  void tell_loss();
+  void tell_loss(loss& told);
   void ask_later(time_point moment, std::uint64_t round);
 
   line& line_;
@@ -35,12 +40,11 @@ class line::afterwards {
   std::vector<std::shared_ptr<waiter>> delivered_;
   std::vector<seam::claim> withdrawn_;
   bool withdraw_here_ = false;
-  std::optional<std::uint64_t> ask_round_;
+  std::vector<std::uint64_t> asks_;
   bool ask_elsewhere_ = false;
-  std::optional<std::pair<time_point, std::uint64_t>> planned_;
+  std::vector<std::pair<time_point, std::uint64_t>> planned_;
   std::optional<std::pair<seam::grant, time_point>> released_;
-  std::optional<std::stop_source> stop_;
-  std::optional<observer::lost_event> lost_;
+  std::vector<loss> losses_;
 };
 
 /// Tells the observer how an acquire ended. Without the mutex.

@@ -25,12 +25,16 @@ std::shared_ptr<section> line::acquire(const wish& wish) {
   home_.check_usable();
   waiter me;
   me.wish = wish;
+  return carry_through(me);
+}
+
+std::shared_ptr<section> line::carry_through(waiter& me) {
   me.started = home_.clock().now();
   me.section = std::allocate_shared<section>(seam::recycling<section>{}, home_.shared_from_this(),
                                              shared_from_this());
   std::optional<std::stop_callback<std::function<void()>>> stop_watch;
-  if (wish.stop.stop_possible()) {
-    stop_watch.emplace(wish.stop, [&home = home_, &news = me.news] {
+  if (me.wish.stop.stop_possible()) {
+    stop_watch.emplace(me.wish.stop, [&home = home_, &news = me.news] {
       news.fetch_add(1);
       home.engine().rouse(home.clock(), news);
     });
@@ -59,13 +63,20 @@ void line::enter(waiter& me) {
 // The mutex is held.
 void line::place(waiter& me) {
   if (closed_) throw error{errc::closed, "the client was closed"};
-  if (phase_ == phase::idle) {
-    become_head(me);
-  } else if (me.wish.waits()) {
-    queue_.push_back(me);
-    me.now_is = waiter::state::queued;
-  } else {
-    me.now_is = waiter::state::left;
+  if (me.upgrades) return place_upgrade(me);
+  switch (way_in(me, !queue_.empty(), me.started)) {
+    case entry::join:
+      return join(me, me.started);
+    case entry::claim:
+      return become_head(me);
+    case entry::queue:
+      if (!me.wish.waits()) {
+        me.now_is = waiter::state::left;
+        return;
+      }
+      queue_.push_back(me);
+      me.now_is = waiter::state::queued;
+      return;
   }
 }
 
@@ -75,8 +86,8 @@ void line::abandon_claim(waiter& me) noexcept {
   {
     const std::lock_guard guard{mutex_};
     if (me.now_is == waiter::state::head) {
-      on_server_ = true;
-      leave(observer::wait_result::failed, after);
+      me.attempt.on_server = true;
+      leave(me, observer::wait_result::failed, after);
     }
   }
   home_.claim_ends();
@@ -105,11 +116,20 @@ void line::wait_in_queue(waiter& me) {
 
 seam::claim line::prepare_ask(waiter& head) {
   const std::lock_guard guard{mutex_};
-  look_now_ = false;
-  if (seam::mutated(seam::mutant::retry_with_new_owner) && failures_ > 0) new_tenure(head.wish);
-  was_on_server_ = on_server_;
-  on_server_ = true;  // from now on, unless the answer says otherwise
-  return tenure_->claim;
+  head.attempt.look_now = false;
+  return prepare_claim(head);
+}
+
+// The mutex is held.
+seam::claim line::prepare_claim(waiter& head) {
+  attempt& at = head.attempt;
+  if (seam::mutated(seam::mutant::retry_with_new_owner) && at.failures > 0) new_claim(head);
+  at.was_on_server = at.on_server;
+  at.on_server = true;  // from now on, unless the answer says otherwise
+  if (head.upgrades && head.upgrades->tenancy_->only_user_is(*head.upgrades)) {
+    at.tenancy->claim.beside = head.upgrades->owner();
+  }
+  return at.tenancy->claim;
 }
 
 void line::claim_until_settled(waiter& me) {
@@ -121,7 +141,7 @@ void line::claim_until_settled(waiter& me) {
       const time_point now = home_.clock().now();
       const auto answer =
           home_.engine().ask(claim, ask_give_up(me.wish, now, home_.settings().timeout));
-      if (settle_answer(answer, cause)) return;
+      if (settle_answer(me, answer, cause)) return;
       pause = answer.look_after;
     } catch (const error& why) {
       const auto delay = retry_delay(me, why);
@@ -134,20 +154,21 @@ void line::claim_until_settled(waiter& me) {
   }
 }
 
-bool line::settle_answer(const seam::answer& answer, acquire_cause cause) {
+bool line::settle_answer(waiter& me, const seam::answer& answer, acquire_cause cause) {
   afterwards after{*this};
   bool settled = true;
   {
     const std::lock_guard guard{mutex_};
-    failures_ = 0;
-    was_on_server_ = true;
+    me.attempt.failures = 0;
+    me.attempt.was_on_server = true;
     if (answer.result == seam::ask_result::granted) {
-      settled = take(answer.granted, cause, after);
-    } else if (answer.result == seam::ask_result::busy && !head_->wish.waits()) {
-      on_server_ = false;
-      leave(observer::wait_result::busy, after);
+      settled = take(me, answer.granted, cause, after);
+    } else if (answer.result == seam::ask_result::busy && !me.wish.waits()) {
+      me.attempt.on_server = false;
+      leave(me, observer::wait_result::busy, after);
     } else {
-      on_server_ = answer.result == seam::ask_result::in_line;
+      me.attempt.on_server = answer.result == seam::ask_result::in_line;
+      me.attempt.stands = true;
       settled = false;
     }
   }
@@ -160,14 +181,16 @@ std::optional<duration> line::retry_delay(waiter& me, const error& why) {
   std::optional<duration> delay;
   {
     const std::lock_guard guard{mutex_};
-    on_server_ = was_on_server_ || why.outcome_unknown();
+    attempt& at = me.attempt;
+    at.on_server = at.was_on_server || why.outcome_unknown();
+    at.stands = true;
     const retry_options& retry = home_.settings().retry;
-    delay = home_.keeper().retry_pause(failures_);
-    const bool hopeless = !why.retryable() || !me.wish.waits() || ++failures_ > retry.tries ||
+    delay = home_.keeper().retry_pause(at.failures);
+    const bool hopeless = !why.retryable() || !me.wish.waits() || ++at.failures > retry.tries ||
                           home_.clock().now() + *delay >= me.wish.end;
     if (hopeless || closed_) {
       delay.reset();
-      fail(why, after);
+      fail(me, why, after);
     }
   }
   after.run();
@@ -192,16 +215,23 @@ std::optional<acquire_cause> line::wait_in_line(waiter& me, duration look_after)
       if (me.now_is != waiter::state::head) {
         settled = true;
       } else if (closed_) {
-        fail(error{errc::closed, "the client was closed"}, after);
+        fail(me, error{errc::closed, "the client was closed"}, after);
         settled = true;
-      } else if (pushed_) {
-        settled = take(*std::exchange(pushed_, std::nullopt), acquire_cause::pushed, after);
+      } else if (me.upgrades && me.upgrades->lost_reason() != loss_reason::none) {
+        fail(me, error{errc::lost, "the shared hold of '" + given_name_->str() + "' was lost"},
+             after);
+        settled = true;
+      } else if (me.attempt.pushed) {
+        const auto pushed = std::exchange(me.attempt.pushed, std::nullopt);
+        settled = take(me, *pushed, acquire_cause::pushed, after);
         if (!settled) ask_again = acquire_cause::looked;
       } else if (stopped || now >= me.wish.end) {
-        leave(stopped ? observer::wait_result::cancelled : observer::wait_result::timed_out, after);
+        leave(me, stopped ? observer::wait_result::cancelled : observer::wait_result::timed_out,
+              after);
         after.withdraw_here();
         settled = true;
-      } else if (look_now_ && failures_ == 0) {  // news do not shorten the pause behind a failure
+      } else if (me.attempt.look_now &&
+                 me.attempt.failures == 0) {  // news do not shorten the pause behind a failure
         ask_again = acquire_cause::looked;
       } else if (now >= look_at) {
         ask_again = acquire_cause::refreshed;

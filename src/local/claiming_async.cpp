@@ -22,11 +22,11 @@ void line::acquire_async(const wish& wish, acquire_callback done) {
   {
     const std::lock_guard guard{mutex_};
     place(*me);
-    if (me->now_is == waiter::state::left) {
+    if (me->now_is == waiter::state::left || me->now_is == waiter::state::granted) {
       after.deliver(me);
     } else {
       me->self = me;
-      if (me->now_is == waiter::state::head) after.ask(++round_);
+      if (me->now_is == waiter::state::head) after.ask(me->attempt.round);
       if (wish.end != time_point::max()) {
         me->timer = home_.keeper().timers().at(wish.end, [weak, waiting = std::weak_ptr{me}] {
           const auto here = weak.lock();
@@ -56,8 +56,8 @@ void line::cancel(waiter& waiter, observer::wait_result because) {
       after.deliver(std::move(waiter.self));
     } else if (waiter.now_is == waiter::state::head) {
       // An ask may be on its way: withdraw what it may bring about.
-      on_server_ = true;
-      leave(because, after);
+      waiter.attempt.on_server = true;
+      leave(waiter, because, after);
     }
   }
   after.run();
@@ -67,11 +67,11 @@ void line::ask_without_blocking(std::uint64_t round) {
   seam::claim claim;
   {
     const std::lock_guard guard{mutex_};
-    if (phase_ != phase::claiming || !head_->asynchronous() || round != round_) return;
-    claim = tenure_->claim;
-    asking_ = true;
-    was_on_server_ = on_server_;
-    on_server_ = true;
+    waiter* const head = heads_.find(
+        [&](const waiter& one) { return one.asynchronous() && one.attempt.round == round; });
+    if (!head) return;
+    claim = prepare_claim(*head);
+    head->attempt.asking = true;
   }
   try {
     home_.engine().ask_async(claim, home_.clock().now() + home_.settings().timeout);
@@ -82,39 +82,47 @@ void line::ask_without_blocking(std::uint64_t round) {
   }
 }
 
-void line::plan_ask(duration delay, acquire_cause cause, afterwards& after) {
-  next_cause_ = cause;
-  after.plan(home_.clock().now() + delay, ++round_);
+void line::plan_ask(waiter& head, duration delay, acquire_cause cause, afterwards& after) {
+  head.attempt.next_cause = cause;
+  head.attempt.round = ++rounds_;
+  after.plan(home_.clock().now() + delay, head.attempt.round);
+}
+
+void line::claim_again(waiter& head, afterwards& after) {
+  head.attempt.round = ++rounds_;
+  after.ask(head.attempt.round);
 }
 
 bool line::answered(const owner_id& owner, const seam::answer& answer) {
   afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
-    if (!claims_for(owner) || !head_->asynchronous()) {
-      // Held, or being given back: what an older ask brings is known already.
-      return tenure_ && tenure_->claim.owner == owner;
-    }
+    waiter* const head = head_of(owner);
+    // Held, or being given back: what an older ask brings is known already.
+    if (!head) return grant_of(owner) != nullptr;
+    if (!head->asynchronous()) return true;
     after.ask_elsewhere();
-    settle_async(answer, after);
+    settle_async(*head, answer, after);
   }
   after.run();
   return true;
 }
 
-void line::settle_async(const seam::answer& answer, afterwards& after) {
-  failures_ = 0;
-  asking_ = false;
-  const bool news_came = std::exchange(look_now_, false);
+void line::settle_async(waiter& head, const seam::answer& answer, afterwards& after) {
+  attempt& at = head.attempt;
+  at.failures = 0;
+  at.asking = false;
+  const bool news_came = std::exchange(at.look_now, false);
   if (answer.result == seam::ask_result::granted) {
-    if (!take(answer.granted, next_cause_, after)) after.ask(++round_);
-  } else if (answer.result == seam::ask_result::busy && !head_->wish.waits()) {
-    on_server_ = false;
-    leave(observer::wait_result::busy, after);
+    if (!take(head, answer.granted, at.next_cause, after)) claim_again(head, after);
+  } else if (answer.result == seam::ask_result::busy && !head.wish.waits()) {
+    at.on_server = false;
+    leave(head, observer::wait_result::busy, after);
   } else {
-    on_server_ = answer.result == seam::ask_result::in_line;
+    at.on_server = answer.result == seam::ask_result::in_line;
+    at.stands = true;
     const duration look_after = std::min(answer.look_after, home_.settings().look_every);
-    plan_ask(news_came ? duration::zero() : look_after,
+    plan_ask(head, news_came ? duration::zero() : look_after,
              news_came ? acquire_cause::looked : acquire_cause::refreshed, after);
   }
 }
@@ -123,13 +131,14 @@ bool line::granted(const seam::grant& grant) {
   afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
-    if (!claims_for(grant.owner)) return tenure_ && tenure_->claim.owner == grant.owner;
-    if (!head_->asynchronous()) {
-      pushed_ = grant;
-      after.wake(*head_);
-    } else if (!take(grant, acquire_cause::pushed, after)) {
-      after.ask_elsewhere();
-      after.ask(++round_);
+    waiter* const head = head_of(grant.owner);
+    if (!head) return grant_of(grant.owner) != nullptr;
+    after.ask_elsewhere();
+    if (!head->asynchronous()) {
+      head->attempt.pushed = grant;
+      after.wake(*head);
+    } else if (!take(*head, grant, acquire_cause::pushed, after)) {
+      claim_again(*head, after);
     }
   }
   after.run();
@@ -140,54 +149,59 @@ bool line::look_again(const owner_id& owner) {
   afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
-    if (!claims_for(owner)) return false;
+    waiter* const head = head_of(owner);
+    if (!head) return false;
     // One ask at a time: what comes while it is on its way is looked at when its answer is here.
-    if (head_->asynchronous() && !asking_) {
-      plan_ask(duration::zero(), acquire_cause::looked, after);
+    if (head->asynchronous() && !head->attempt.asking) {
+      plan_ask(*head, duration::zero(), acquire_cause::looked, after);
     } else {
-      look_now_ = true;
-      if (!head_->asynchronous()) after.wake(*head_);
+      head->attempt.look_now = true;
+      if (!head->asynchronous()) after.wake(*head);
     }
   }
   after.run();
   return true;
 }
 
-void line::retry_async(const error& why, afterwards& after) {
-  asking_ = false;
-  on_server_ = was_on_server_ || why.outcome_unknown();
+void line::retry_async(waiter& head, const error& why, afterwards& after) {
+  attempt& at = head.attempt;
+  at.asking = false;
+  at.on_server = at.was_on_server || why.outcome_unknown();
+  at.stands = true;
   const retry_options& retry = home_.settings().retry;
-  const duration delay = home_.keeper().retry_pause(failures_);
-  if (!why.retryable() || !head_->wish.waits() || ++failures_ > retry.tries) {
-    fail(why, after);
+  const duration delay = home_.keeper().retry_pause(at.failures);
+  if (!why.retryable() || !head.wish.waits() || ++at.failures > retry.tries) {
+    fail(head, why, after);
   } else {
-    plan_ask(delay, next_cause_, after);
+    plan_ask(head, delay, at.next_cause, after);
   }
 }
 
 bool line::failed(const owner_id& owner, const error& why) {
   afterwards after{*this};
-  std::shared_ptr<tenure> taken_away;
+  std::shared_ptr<tenancy> taken_away;
   {
     const std::lock_guard guard{mutex_};
-    if (phase_ == phase::held && tenure_->claim.owner == owner) {
+    waiter* const head = head_of(owner);
+    if (!head) {
+      taken_away = grant_of(owner);
+      if (!taken_away || taken_away->giving_back) return false;
       // An ask that ran out of time after a push had brought the grant says nothing about it.
-      if (why.which() == errc::lost) taken_away = tenure_;
-    } else if (!claims_for(owner)) {
-      return false;
+      if (why.which() != errc::lost) taken_away.reset();
     } else if (why.which() == errc::lost) {
       // A grant we had not heard of was taken away: its answer or push, if it still comes, is old.
-      revoked_at_ = home_.clock().now();
-      pushed_.reset();
-      look_now_ = true;
-      if (!head_->asynchronous()) {
-        after.wake(*head_);
-      } else if (!asking_) {
-        plan_ask(duration::zero(), acquire_cause::looked, after);
+      attempt& at = head->attempt;
+      at.revoked_at = home_.clock().now();
+      at.pushed.reset();
+      at.look_now = true;
+      if (!head->asynchronous()) {
+        after.wake(*head);
+      } else if (!at.asking) {
+        plan_ask(*head, duration::zero(), acquire_cause::looked, after);
       }
-    } else if (head_->asynchronous()) {
+    } else if (head->asynchronous()) {
       after.ask_elsewhere();
-      retry_async(why, after);
+      retry_async(*head, why, after);
     }
   }
   after.run();

@@ -108,10 +108,10 @@ time_point core::end_of(duration wait) const {
   return wait < time_point::max() - now ? now + wait : time_point::max();
 }
 
-std::shared_ptr<line> core::add_line(const seam::name_ref& name, bool shared) {
+std::shared_ptr<line> core::add_line(const seam::name_ref& name, bool common) {
   // The mutex is held: close() sees every line that is added before.
   if (closed_.load()) throw error{errc::closed, "the client was closed"};
-  auto made = std::make_shared<line>(*this, name, given_name(name), shared);
+  auto made = std::make_shared<line>(*this, name, given_name(name), common);
   lines_.emplace(name->view(), made.get());
   return made;
 }
@@ -120,7 +120,7 @@ std::shared_ptr<line> core::line_for(const seam::name_ref& name) {
   const std::lock_guard guard{mutex_};
   const auto [first, last] = lines_.equal_range(name->view());
   for (auto at = first; at != last; ++at) {
-    if (!at->second->shared()) continue;
+    if (!at->second->common()) continue;
     if (auto found = at->second->weak_from_this().lock()) {
       return std::static_pointer_cast<line>(found);
     }

@@ -76,7 +76,7 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
  private:
   std::vector<std::shared_ptr<line>> lines_named(const lock_name& name);
   std::vector<std::shared_ptr<line>> all_lines();
-  std::shared_ptr<line> add_line(const seam::name_ref& name, bool shared);
+  std::shared_ptr<line> add_line(const seam::name_ref& name, bool common);
   void withdraw_unknown(const seam::grant& grant);
   void strip_prefix(lock_info& info) const;
 

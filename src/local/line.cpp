@@ -1,360 +1,249 @@
-// The heart of the local line: who is head, taking a grant, passing it, losing it, giving it back.
-// How a head claims is in claiming.cpp (blocking) and claiming_async.cpp.
+// The heart of the local line: who may go in, taking a grant, using it together, passing it on. How
+// a head claims is in claiming.cpp (blocking) and claiming_async.cpp, how a hold ends in leaving.cpp.
 #include "local/line.hpp"
 
 #include "local/afterwards.hpp"
 #include "local/core.hpp"
 #include "local/pass_rule.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace crosslock::inner {
 
-line::line(core& home, seam::name_ref name, seam::name_ref given_name, bool shared)
-    : home_{home}, name_{std::move(name)}, given_name_{std::move(given_name)}, shared_{shared} {}
+line::line(core& home, seam::name_ref name, seam::name_ref given_name, bool common)
+    : home_{home}, name_{std::move(name)}, given_name_{std::move(given_name)}, common_{common} {}
 
 line::~line() { home_.forget(*this); }
 
-void line::new_tenure(const wish& wish) {
-  tenure_ = std::allocate_shared<tenure>(seam::recycling<tenure>{});
-  tenure_->claim = {.name = name_,
-                    .owner = home_.keeper().draw_owner(),
-                    .mode = wish.want.mode,
-                    .permits = wish.want.permits,
-                    .of = wish.want.of,
-                    .lease = wish.lease,
-                    .wait = wish.waits()};
-  tenure_->fixed = wish.fixed;
-  tenure_->listener = weak_from_this();
-  on_server_ = false;
-  asking_ = false;
-  look_now_ = false;
-  revoked_at_ = time_point::min();
-  pushed_.reset();
+void line::new_claim(waiter& head) {
+  const wish& wish = head.wish;
+  auto fresh = std::allocate_shared<tenancy>(seam::recycling<tenancy>{});
+  fresh->claim = {.name = name_,
+                  .owner = home_.keeper().draw_owner(),
+                  .mode = wish.want.mode,
+                  .permits = wish.want.permits,
+                  .of = wish.want.of,
+                  .lease = wish.lease,
+                  .wait = wish.waits(),
+                  .upgrade = head.upgrades != nullptr};
+  fresh->fixed = wish.fixed;
+  fresh->listener = weak_from_this();
+  attempt& at = head.attempt;
+  at.tenancy = std::move(fresh);
+  at.on_server = false;
+  at.asking = false;
+  at.look_now = false;
+  at.revoked_at = time_point::min();
+  at.pushed.reset();
 }
 
 void line::become_head(waiter& waiter) {
-  new_tenure(waiter.wish);
-  phase_ = phase::claiming;
-  head_ = &waiter;
+  new_claim(waiter);
+  heads_.push_back(waiter);
   waiter.now_is = waiter::state::head;
+  waiter.attempt.round = ++rounds_;
   if (!waiter.asynchronous()) home_.claim_begins();
-  next_cause_ = acquire_cause::asked;
-  failures_ = 0;
+  if (waiter.wish.want.mode != claim_mode::exclusive) return;
+  // A writer of this process waits from now on: no further reader may join before it.
+  for (const auto& grant : grants_) note_wanted(*grant);
+}
+
+entry line::way_in(const waiter& one, bool others_before, time_point now) const {
+  if (!others_before && heads_.empty() && grants_.empty()) return entry::claim;
+  const claim_mode mode = one.wish.want.mode;
+  entry_question asked{.mode = mode, .waits = one.wish.waits(), .others_before = others_before};
+  asked.shared_grant = joinable(one.wish, now) != nullptr;
+  asked.exclusive_grant = std::any_of(grants_.begin(), grants_.end(), [](const auto& grant) {
+    return grant->claim.mode == claim_mode::exclusive;
+  });
+  asked.heads = !heads_.empty();
+  const auto any_head = [this](auto question) { return heads_.find(question) != nullptr; };
+  const auto head_mode = [](const waiter& head) { return head.wish.want.mode; };
+  asked.heads_all_permits =
+      !any_head([&](const waiter& head) { return head_mode(head) != claim_mode::permit; });
+  asked.heads_exclusive =
+      any_head([&](const waiter& head) { return head_mode(head) == claim_mode::exclusive; });
+  asked.heads_stand = any_head([](const waiter& head) { return head.attempt.stands; });
+  return inner::way_in(asked);
+}
+
+const std::shared_ptr<tenancy>* line::joinable(const wish& wish, time_point now) const {
+  if (wish.want.mode != claim_mode::shared || wish.fixed || !common_) return nullptr;
+  // The cap on one hold is watched by grant: readers of different age cannot share one then.
+  if (home_.settings().max_hold != duration::max()) return nullptr;
+  const auto fits = [&](const std::shared_ptr<tenancy>& grant) {
+    return grant->claim.mode == claim_mode::shared && !grant->fixed && !grant->giving_back &&
+           grant->now_is.load() == tenure::state::kept && !grant->wanted &&
+           grant->claim.lease == wish.lease && grant->fence_left() &&
+           grant->deadline() - now >= grant->grant.lease / 20;
+  };
+  const auto found = std::find_if(grants_.begin(), grants_.end(), fits);
+  return found == grants_.end() ? nullptr : &*found;
 }
 
 void line::advance(afterwards& after) {
-  phase_ = phase::idle;
-  tenure_.reset();
-  if (queue_.empty()) return;
-  waiter& next = queue_.pop_front();
-  become_head(next);
-  if (next.asynchronous()) {
-    after.ask(++round_);
-  } else {
-    after.wake(next);
+  while (!queue_.empty()) {
+    waiter& next = queue_.front();
+    const time_point now = home_.clock().now();
+    const entry way = way_in(next, false, now);
+    if (way == entry::queue) return;
+    queue_.remove(next);
+    if (way == entry::join) {
+      join(next, now);
+      notify(next, after);
+    } else {
+      become_head(next);
+      if (next.asynchronous()) {
+        after.ask(next.attempt.round);
+      } else {
+        after.wake(next);
+      }
+    }
   }
 }
 
-bool line::claims_for(const owner_id& owner) const {
-  return phase_ == phase::claiming && tenure_->claim.owner == owner;
+void line::notify(waiter& ended, afterwards& after) {
+  if (ended.asynchronous()) {
+    after.deliver(std::move(ended.self));
+  } else {
+    after.wake(ended);
+  }
 }
 
-bool line::take(const seam::grant& grant, acquire_cause cause, afterwards& after) {
-  tenure_->grant = grant;
-  tenure_->drawn_fence = grant.first.value();
-  tenure_->last_fence = grant.last.value();
+void line::use(waiter& next, const std::shared_ptr<tenancy>& grant, std::int64_t fence_value,
+               time_point now, acquire_cause cause) {
+  grant->add_user(*next.section);
+  next.section->begin(grant, fence{fence_value}, now);
+  next.cause = cause;
+  next.now_is = waiter::state::granted;
+}
+
+void line::join(waiter& next, time_point now) {
+  const std::shared_ptr<tenancy> grant = *joinable(next.wish, now);
+  use(next, grant, draw_fence(*grant), now, acquire_cause::joined);
+}
+
+bool line::take(waiter& head, const seam::grant& grant, acquire_cause cause, afterwards& after) {
+  const std::shared_ptr<tenancy> mine = head.attempt.tenancy;
+  mine->grant = grant;
+  mine->drawn_fence = grant.first.value();
+  mine->last_fence = grant.last.value();
   const time_point now = home_.clock().now();
-  tenure_->wanted = tenure_->wanted || grant.wanted || !home_.engine().about().tells_wanted;
-  tenure_->wanted_since = now;
-  const bool revoked = grant.sent <= revoked_at_;
-  if (closed_ || revoked || !home_.keeper().keep(tenure_)) {
+  mine->wanted = mine->wanted || grant.wanted || !home_.engine().about().tells_wanted;
+  mine->wanted_since = now;
+  const bool revoked = grant.sent <= head.attempt.revoked_at;
+  if (closed_ || revoked || !home_.keeper().keep(mine)) {
     // Too late to be of use to anybody: give it back, and claim anew under another id.
-    after.withdraw(tenure_->claim);
-    new_tenure(head_->wish);
+    after.withdraw(mine->claim);
+    new_claim(head);
     return false;
   }
-  phase_ = phase::held;
-  section_ = head_->section.get();
-  section_->begin(tenure_, grant.first, now);
-  head_->cause = cause;
-  finish_head(waiter::state::granted, after);
+  grants_.push_back(mine);
+  use(head, mine, grant.first.value(), now, cause);
+  finish_head(head, waiter::state::granted, after);
+  advance(after);
   return true;
 }
 
-void line::finish_head(waiter::state how, afterwards& after) {
-  waiter& ended = *std::exchange(head_, nullptr);
-  ended.now_is = how;
-  if (ended.asynchronous()) after.deliver(std::move(ended.self));
+void line::finish_head(waiter& head, waiter::state how, afterwards& after) {
+  heads_.remove(head);
+  head.now_is = how;
+  head.attempt.tenancy.reset();
+  if (head.asynchronous()) after.deliver(std::move(head.self));
 }
 
-void line::leave(observer::wait_result because, afterwards& after) {
-  head_->left_because = because;
-  if (on_server_) after.withdraw(tenure_->claim);
-  finish_head(waiter::state::left, after);
+void line::leave(waiter& head, observer::wait_result because, afterwards& after) {
+  head.left_because = because;
+  if (head.attempt.on_server) after.withdraw(head.attempt.tenancy->claim);
+  finish_head(head, waiter::state::left, after);
   advance(after);
 }
 
-void line::fail(const error& why, afterwards& after) {
-  head_->left_because = observer::wait_result::failed;
-  head_->failure = std::make_exception_ptr(why);
-  if (on_server_) after.withdraw(tenure_->claim);
-  finish_head(waiter::state::failed, after);
+void line::fail(waiter& head, const error& why, afterwards& after) {
+  head.left_because = observer::wait_result::failed;
+  head.failure = std::make_exception_ptr(why);
+  if (head.attempt.on_server) after.withdraw(head.attempt.tenancy->claim);
+  finish_head(head, waiter::state::failed, after);
   advance(after);
 }
 
-bool line::may_pass_now(time_point now) const {
-  if (queue_.empty() || tenure_->fixed || closed_) return false;
-  if (tenure_->now_is.load() != tenure::state::kept) return false;  // lost this very moment
+bool line::may_pass_now(const tenancy& grant, time_point now) const {
+  if (queue_.empty() || grant.fixed || closed_) return false;
+  if (grant.claim.mode != claim_mode::exclusive) return false;   // the server's line is first
+  if (grant.now_is.load() != tenure::state::kept) return false;  // lost this very moment
   const wish& next = queue_.front().wish;
-  return may_pass(
-      {.same_lease = !next.fixed && next.lease == tenure_->claim.lease,
-       .fence_left = tenure_->drawn_fence < tenure_->last_fence || tenure_->more_first != 0,
-       .lease_left = tenure_->deadline() - now,
-       .lease = tenure_->grant.lease,
-       .wanted = tenure_->wanted,
-       .passes = tenure_->passes_while_wanted,
-       .wanted_for = now - tenure_->wanted_since},
-      home_.settings().pass);
+  if (next.want.mode != claim_mode::exclusive) return false;
+  return may_pass({.same_lease = !next.fixed && next.lease == grant.claim.lease,
+                   .fence_left = grant.fence_left(),
+                   .lease_left = grant.deadline() - now,
+                   .lease = grant.grant.lease,
+                   .wanted = grant.wanted,
+                   .passes = grant.passes_while_wanted,
+                   .wanted_for = now - grant.wanted_since},
+                  home_.settings().pass);
 }
 
-std::int64_t line::draw_fence() {
-  if (tenure_->drawn_fence == tenure_->last_fence) {
-    tenure_->drawn_fence = std::exchange(tenure_->more_first, 0) - 1;
-    tenure_->last_fence = tenure_->more_last;
-  }
-  // Ask for the next block when half of the last one is left: long before it is needed.
-  const bool running_low = tenure_->more_first == 0 &&
-                           tenure_->last_fence - tenure_->drawn_fence < seam::fence_block / 2;
-  if (running_low && home_.engine().about().reserves_fences &&
-      !tenure_->want_fences.exchange(true)) {
-    home_.keeper().renew_soon(*tenure_);
-  }
-  return ++tenure_->drawn_fence;
+void line::pass(const std::shared_ptr<tenancy>& grant, time_point now, afterwards& after) {
+  waiter& next = queue_.pop_front();
+  if (grant->wanted) ++grant->passes_while_wanted;
+  use(next, grant, draw_fence(*grant), now, acquire_cause::passed);
+  home_.keeper().hold_begins(*grant, now);
+  notify(next, after);
 }
 
-void line::pass_to(waiter& next, time_point now, afterwards& after) {
-  queue_.remove(next);
-  if (tenure_->wanted) ++tenure_->passes_while_wanted;
-  section_ = next.section.get();
-  section_->begin(tenure_, fence{draw_fence()}, now);
-  home_.keeper().hold_begins(*tenure_, now);
-  next.cause = acquire_cause::passed;
-  next.now_is = waiter::state::granted;
-  if (next.asynchronous()) {
-    after.deliver(std::move(next.self));
-  } else {
-    after.wake(next);
+std::int64_t line::draw_fence(tenancy& grant) {
+  if (grant.fences_run_low() && home_.engine().about().reserves_fences &&
+      !grant.want_fences.exchange(true)) {
+    home_.keeper().renew_soon(grant);
   }
+  return grant.draw_fence();
 }
 
-release_result line::release(section& section) noexcept {
-  afterwards after{*this};
-  std::shared_ptr<tenure> giving;
-  release_result result = release_result::passed;
-  {
-    const std::lock_guard guard{mutex_};
-    if (section.state_.load() != section::state::held) return release_result::not_held;
-    section.state_.store(section::state::released);
-    if (section.lost_reason() != loss_reason::none) return release_result::lost;
-    section_ = nullptr;
-    const time_point now = home_.clock().now();
-    if (may_pass_now(now)) {
-      pass_to(queue_.front(), now, after);
-    } else {
-      phase_ = phase::giving_back;
-      giving = tenure_;
-      home_.claim_begins();
-    }
-  }
-  if (giving) {
-    result = give_back(*giving);
-    const std::lock_guard guard{mutex_};
-    advance(after);
-    home_.claim_ends();
-  }
-  after.run();
-  return result;
+void line::note_wanted(tenancy& grant) {
+  if (grant.wanted) return;
+  grant.wanted = true;
+  grant.wanted_since = home_.clock().now();
 }
 
-release_result line::give_back(tenure& giving) noexcept {
-  // Stop renewing first: no renewal begins after the release.
-  if (!home_.keeper().end(giving)) {
-    release_late(giving);
-    return release_result::lost;
-  }
-  try {
-    const auto answer = home_.engine().release(giving.grant, home_.give_up());
-    return answer == seam::release_answer::released ? release_result::released
-                                                    : release_result::lost;
-  } catch (const std::exception& why) {
-    home_.settings().say(log_level::warning, "release of '", name_->view(),
-                         "' goes on in the background: ", why.what());
-    release_late(giving);
-    return release_result::unknown;
-  }
+waiter* line::head_of(const owner_id& owner) const {
+  return heads_.find(
+      [&](const waiter& head) { return head.attempt.tenancy->claim.owner == owner; });
 }
 
-void line::release_late(const tenure& ended) noexcept {
-  home_.keeper().release_later(ended.grant, home_.clock().now() + ended.claim.lease);
+std::shared_ptr<tenancy> line::grant_of(const owner_id& owner) const {
+  for (const auto& grant : grants_) {
+    if (grant->claim.owner == owner) return grant;
+  }
+  return nullptr;
 }
 
-receipt line::detach(section& section) {
-  std::shared_ptr<tenure> leaving;
-  {
-    const std::lock_guard guard{mutex_};
-    if (section.state_.load() != section::state::held) {
-      throw error{errc::not_held, "detach: '" + name_->str() + "' is not held"};
-    }
-    if (section.lost_reason() != loss_reason::none || !home_.keeper().end(*tenure_)) {
-      throw error{errc::lost, "detach: the hold of '" + name_->str() + "' was lost"};
-    }
-    section.state_.store(section::state::detached);
-    section_ = nullptr;
-    phase_ = phase::giving_back;
-    leaving = tenure_;
-    home_.claim_begins();
-  }
-  bool still_ours = false;
-  std::exception_ptr failure;
-  try {
-    home_.remember_detached(leaving->claim);
-    still_ours = lengthen(*leaving);
-  } catch (...) {
-    failure = std::current_exception();
-    release_late(*leaving);  // nobody gets a receipt for it
-  }
-  afterwards after{*this};
-  {
-    const std::lock_guard guard{mutex_};
-    advance(after);
-  }
-  home_.claim_ends();
-  after.run();
-  if (failure) std::rethrow_exception(failure);
-  if (!still_ours) throw error{errc::lost, "detach: the hold of '" + name_->str() + "' was lost"};
-  return {.engine = std::string{home_.engine().about().name},
-          .name = *name_,
-          .owner = section.owner(),
-          .fence = section.fence()};
-}
-
-bool line::lengthen(const tenure& leaving) {
-  const bool whole = leaving.fixed && !leaving.grant.offer;
-  const bool bound = home_.engine().about().watches_process;
-  if (whole && !bound) return true;
-  seam::renewal last;
-  last.held = leaving.grant;
-  // A receipt begins with the whole lease, and not with what was left of it, or of an offer.
-  last.lease = whole ? duration::zero() : leaving.claim.lease;
-  last.detach = true;
-  try {
-    home_.engine().renew({&last, 1}, home_.give_up());
-  } catch (const error& why) {
-    // Where the engine may still think that the hold ends with this process, a receipt would lie.
-    if (bound) throw;
-    home_.settings().say(log_level::warning, "the receipt of '", name_->view(),
-                         "' has only what is left of its lease: ", why.what());
-  }
-  return last.outcome != seam::renewal::result::lost;
-}
-
-void line::lost(tenure& tenure, loss_reason reason) noexcept {
-  afterwards after{*this};
-  {
-    const std::lock_guard guard{mutex_};
-    if (tenure_.get() != &tenure || phase_ != phase::held) return;
-    section& told = *std::exchange(section_, nullptr);
-    after.tell(told.mark_lost(reason), {.name = name_->view(),
-                                        .owner = told.owner(),
-                                        .fence = told.fence(),
-                                        .reason = reason,
-                                        .deadline = told.expires_at()});
-    after.ask_elsewhere();
-    // On the server the lease may go on without us, after a renewal whose answer never came for
-    // example: let the next one in.
-    if (reason == loss_reason::max_hold || reason == loss_reason::expired) {
-      after.release(tenure.grant, home_.clock().now() + tenure.claim.lease);
-    }
-    advance(after);
-  }
-  after.run();
+void line::forget_grant(const tenancy& gone) {
+  std::erase_if(grants_, [&](const auto& grant) { return grant.get() == &gone; });
 }
 
 void line::renewed(tenure& tenure, const seam::renewal& renewal) noexcept {
   const std::lock_guard guard{mutex_};
-  if (tenure_.get() != &tenure) return;
+  const auto grant = grant_of(tenure.claim.owner);
+  if (grant.get() != &tenure) return;
   if (renewal.more_first.value() != 0) {
-    tenure.more_first = renewal.more_first.value();
-    tenure.more_last = renewal.more_last.value();
-    tenure.want_fences.store(false);
+    grant->more_first = renewal.more_first.value();
+    grant->more_last = renewal.more_last.value();
+    grant->want_fences.store(false);
   }
-  if (renewal.wanted) note_wanted(tenure);
-}
-
-void line::note_wanted(tenure& tenure) {
-  if (tenure.wanted) return;
-  tenure.wanted = true;
-  tenure.wanted_since = home_.clock().now();
-}
-
-void line::expire(const section& section) noexcept {
-  home_.keeper().lose(*section.tenure_,
-                      section.tenure_->fixed ? loss_reason::lease_ended : loss_reason::expired);
+  if (renewal.wanted) note_wanted(*grant);
 }
 
 bool line::wanted(const owner_id& owner) {
   const std::lock_guard guard{mutex_};
   // It may overtake the answer that brings the grant.
-  if (!tenure_ || tenure_->claim.owner != owner) return false;
-  note_wanted(*tenure_);
-  return true;
-}
-
-void line::close() noexcept {
-  afterwards after{*this};
-  std::shared_ptr<tenure> giving;
-  const error why{errc::closed, "the client was closed"};
-  {
-    const std::lock_guard guard{mutex_};
-    closed_ = true;
-    while (!queue_.empty()) {
-      waiter& next = queue_.pop_front();
-      next.failure = std::make_exception_ptr(why);
-      next.left_because = observer::wait_result::failed;
-      next.now_is = waiter::state::failed;
-      if (next.asynchronous()) {
-        after.deliver(std::move(next.self));
-      } else {
-        after.wake(next);
-      }
-    }
-    if (phase_ == phase::claiming && head_->asynchronous()) {
-      on_server_ = true;  // an ask may be on its way
-      fail(why, after);
-    } else if (phase_ == phase::claiming) {
-      after.wake(*head_);
-    } else if (phase_ == phase::held) {
-      section& told = *std::exchange(section_, nullptr);
-      after.tell(told.mark_lost(loss_reason::closed), {.name = name_->view(),
-                                                       .owner = told.owner(),
-                                                       .fence = told.fence(),
-                                                       .reason = loss_reason::closed,
-                                                       .deadline = told.expires_at()});
-      phase_ = phase::giving_back;
-      giving = tenure_;
-    }
+  if (waiter* const head = head_of(owner)) {
+    note_wanted(*head->attempt.tenancy);
+    return true;
   }
-  // The holder is told before the release lets the next one in.
-  after.run();
-  if (!giving) return;
-  give_back(*giving);
-  afterwards then{*this};
-  {
-    const std::lock_guard guard{mutex_};
-    advance(then);
-  }
-  then.run();
+  const auto grant = grant_of(owner);
+  if (grant) note_wanted(*grant);
+  return grant != nullptr;
 }
 
 }  // namespace crosslock::inner

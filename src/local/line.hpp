@@ -2,7 +2,9 @@
 #pragma once
 
 #include "keeper/keeper.hpp"
+#include "local/entry_rule.hpp"
 #include "local/section.hpp"
+#include "local/tenancy.hpp"
 #include "local/waiter.hpp"
 
 #include <memory>
@@ -14,17 +16,20 @@ namespace crosslock::inner {
 
 class core;
 
-/// One per client and name (one per acquire with strict_fifo, and for adopted receipts).
+/// One per client and name (one per acquire with strict_fifo, and for adopted receipts), for claims
+/// of every mode. What becomes of one that comes:
 ///
-///     idle --first comer--> claiming --granted--> held --release--> giving back --> idle
-///                              |                   |  ^_pass_|
-///                              +--left, failed--> idle <--lost-+
+///     queued --its turn--> head --granted--> user of a grant --release--> the last user
+///        |  (way_in)        |                  ^  ^                         |
+///        |                  +--left, failed    |  +--pass to the queue------+
+///        +--joins a shared grant---------------+                            +--> given back
 ///
-/// Whenever it becomes idle the next waiter, if any, becomes the head and claims. Thread-safe. No
-/// verb of the engine and no user code is ever called with the mutex held.
+/// Heads claim on the server: one at a time, but for the exceptions of entry_rule.hpp. Whenever a
+/// head or a grant ends, the first of the queue is looked at again. Thread-safe. No verb of the
+/// engine and no user code is ever called with the mutex held.
 class line final : public tenure_listener, public std::enable_shared_from_this<line> {
  public:
-  line(core& home, seam::name_ref name, seam::name_ref given_name, bool shared);
+  line(core& home, seam::name_ref name, seam::name_ref given_name, bool common);
   ~line() override;
   line(const line&) = delete;
   line& operator=(const line&) = delete;
@@ -36,6 +41,10 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
   std::shared_ptr<section> adopt(const receipt& paper, const wish& wish);
   release_result release(section& section) noexcept;
   receipt detach(section& section);
+  /// The exclusive section that may take the place of this shared one, which is still held then;
+  /// null when out of time or stopped.
+  std::shared_ptr<section> upgrade(const section& shared, const wish& wish);
+  void downgrade(section& section);
   /// A section found past its deadline is lost from then on.
   void expire(const section& section) noexcept;
 
@@ -57,71 +66,75 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
   /// Without the client's prefix: as the program knows it.
   const seam::name_ref& given_name() const noexcept { return given_name_; }
   /// Whether acquires of other threads may queue here.
-  bool shared() const noexcept { return shared_; }
+  bool common() const noexcept { return common_; }
 
  private:
-  enum class phase { idle, claiming, held, giving_back };
   class afterwards;
 
   // Steps that need the mutex.
-  void become_head(waiter& waiter);
-  void new_tenure(const wish& wish);
-  void advance(afterwards& after);
-  bool take(const seam::grant& grant, acquire_cause cause, afterwards& after);
-  void leave(observer::wait_result because, afterwards& after);
-  void fail(const error& why, afterwards& after);
-  void finish_head(waiter::state how, afterwards& after);
-  void pass_to(waiter& next, time_point now, afterwards& after);
-  bool may_pass_now(time_point now) const;
-  std::int64_t draw_fence();
-  void note_wanted(tenure& tenure);
   void place(waiter& me);
-  bool claims_for(const owner_id& owner) const;
-  seam::claim prepare_ask(waiter& head);
+  void place_upgrade(waiter& me);
+  void advance(afterwards& after);
+  entry way_in(const waiter& one, bool others_before, time_point now) const;
+  const std::shared_ptr<tenancy>* joinable(const wish& wish, time_point now) const;
+  void join(waiter& next, time_point now);
+  void become_head(waiter& waiter);
+  void new_claim(waiter& head);
+  bool take(waiter& head, const seam::grant& grant, acquire_cause cause, afterwards& after);
+  void use(waiter& next, const std::shared_ptr<tenancy>& grant, std::int64_t fence_value,
+           time_point now, acquire_cause cause);
+  void notify(waiter& ended, afterwards& after);
+  void leave(waiter& head, observer::wait_result because, afterwards& after);
+  void fail(waiter& head, const error& why, afterwards& after);
+  void finish_head(waiter& head, waiter::state how, afterwards& after);
+  bool may_pass_now(const tenancy& grant, time_point now) const;
+  void pass(const std::shared_ptr<tenancy>& grant, time_point now, afterwards& after);
+  std::int64_t draw_fence(tenancy& grant);
+  void note_wanted(tenancy& grant);
+  void tell_users(tenancy& grant, loss_reason reason, afterwards& after);
+  void hurry_upgrade(const tenancy& grant, afterwards& after);
+  waiter* head_of(const owner_id& owner) const;
+  std::shared_ptr<tenancy> grant_of(const owner_id& owner) const;
+  void forget_grant(const tenancy& gone);
+  seam::claim prepare_claim(waiter& head);
 
   // A round trip, without the mutex.
   release_result give_back(tenure& giving) noexcept;
   void release_late(const tenure& ended) noexcept;
   bool lengthen(const tenure& leaving);
+  std::shared_ptr<tenancy> begin_detaching(section& section);
 
   // The blocking way, on the caller's thread.
+  std::shared_ptr<section> carry_through(waiter& me);
   void enter(waiter& me);
+  seam::claim prepare_ask(waiter& head);
   void abandon_claim(waiter& me) noexcept;
   void wait_in_queue(waiter& me);
   void claim_until_settled(waiter& me);
   std::optional<acquire_cause> wait_in_line(waiter& me, duration look_after);
-  bool settle_answer(const seam::answer& answer, acquire_cause cause);
+  bool settle_answer(waiter& me, const seam::answer& answer, acquire_cause cause);
   std::optional<duration> retry_delay(waiter& me, const error& why);
   void adopt_once(waiter& me, const seam::grant& detached, const receipt& paper);
-  void settle_adoption(const std::optional<seam::grant>& adopted, const receipt& paper);
+  void settle_adoption(waiter& me, const std::optional<seam::grant>& adopted, const receipt& paper);
 
   // The asynchronous way: every step is an event.
   void ask_without_blocking(std::uint64_t round);
-  void plan_ask(duration delay, acquire_cause cause, afterwards& after);
-  void settle_async(const seam::answer& answer, afterwards& after);
-  void retry_async(const error& why, afterwards& after);
+  void claim_again(waiter& head, afterwards& after);
+  void plan_ask(waiter& head, duration delay, acquire_cause cause, afterwards& after);
+  void settle_async(waiter& head, const seam::answer& answer, afterwards& after);
+  void retry_async(waiter& head, const error& why, afterwards& after);
   void cancel(waiter& waiter, observer::wait_result because);
 
   core& home_;
   const seam::name_ref name_;
   const seam::name_ref given_name_;
-  const bool shared_;
+  const bool common_;
 
   std::mutex mutex_;
-  phase phase_ = phase::idle;
   waiter_queue queue_;
-  waiter* head_ = nullptr;             // claiming: for whom
-  section* section_ = nullptr;         // held: by whom
-  std::shared_ptr<tenure> tenure_;     // claiming, held, giving back
-  bool asking_ = false;                // asynchronous head: an ask is on its way
-  bool was_on_server_ = false;         // claiming: before the present ask
-  bool on_server_ = false;             // claiming: the server may know the claim
-  std::optional<seam::grant> pushed_;  // claiming: came while the head was busy
-  bool look_now_ = false;
-  time_point revoked_at_{};  // claiming: a grant that was asked for before this was taken away
-  acquire_cause next_cause_ = acquire_cause::asked;
-  int failures_ = 0;
-  std::uint64_t round_ = 0;  // asynchronous head: numbers its asks, so that old timers are known
+  waiter_queue heads_;                            // who claims on the server
+  std::vector<std::shared_ptr<tenancy>> grants_;  // in use, or being given back
+  std::uint64_t rounds_ = 0;
   bool closed_ = false;
 };
 

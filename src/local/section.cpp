@@ -3,6 +3,7 @@
 
 #include "local/core.hpp"
 #include "local/line.hpp"
+#include "local/tenancy.hpp"
 
 #include <utility>
 
@@ -15,11 +16,11 @@ section::~section() {
   if (state_.load() == state::held) release();
 }
 
-void section::begin(std::shared_ptr<tenure> tenure, crosslock::fence fence,
+void section::begin(std::shared_ptr<tenancy> tenancy, crosslock::fence fence,
                     time_point now) noexcept {
-  tenure_ = std::move(tenure);
+  tenancy_ = std::move(tenancy);
   fence_ = fence;
-  mode_ = tenure_->claim.mode;
+  mode_ = tenancy_->claim.mode;
   since_ = now;
   state_.store(state::held);
 }
@@ -44,7 +45,7 @@ bool section::valid() const noexcept {
   if (inherited_by_fork()) return false;
   if (state_.load(std::memory_order_acquire) != state::held) return false;
   if (lost_reason() != loss_reason::none) return false;
-  if (core_->clock().now() < tenure_->deadline()) return true;
+  if (core_->clock().now() < tenancy_->deadline()) return true;
   line_->expire(*this);
   return false;
 }
@@ -68,12 +69,12 @@ void section::check_again() const {
                     state_.load(std::memory_order_acquire) == state::held && !inherited_by_fork();
   if (sure) return;
   check();
-  checked_tick_ = tenure_->deadline() - core_->clock().now() > much ? tick : -1;
+  checked_tick_ = tenancy_->deadline() - core_->clock().now() > much ? tick : -1;
 }
 
-time_point section::expires_at() const noexcept { return tenure_->deadline(); }
+time_point section::expires_at() const noexcept { return tenancy_->deadline(); }
 
-owner_id section::owner() const noexcept { return tenure_->claim.owner; }
+owner_id section::owner() const noexcept { return tenancy_->claim.owner; }
 
 const lock_name& section::name() const noexcept { return *line_->given_name(); }
 
@@ -91,11 +92,44 @@ release_result section::release() noexcept {
 void section::report_end(release_result result) const noexcept {
   if (core_->observer()) {
     core_->observer()->released({.name = full_name().view(),
-                                 .owner = tenure_ ? owner() : owner_id{},
+                                 .owner = tenancy_ ? owner() : owner_id{},
                                  .fence = fence_,
                                  .result = result,
                                  .held = core_->clock().now() - since_});
   }
+}
+
+void section::refuse_unless(claim_mode mode, const char* what) const {
+  core_->check_usable();
+  check();
+  if (mode_ == mode) return;
+  throw error{errc::conflict, "the hold of '" + name().str() + "' " + what};
+}
+
+std::shared_ptr<section> section::upgrade(time_point end, std::stop_token stop) {
+  refuse_unless(claim_mode::shared, "is not a shared one: there is nothing to upgrade");
+  const duration lease = tenancy_->claim.lease;
+  auto next = line_->upgrade(
+      *this,
+      {.want = {}, .lease = lease, .fixed = tenancy_->fixed, .end = end, .stop = std::move(stop)});
+  if (!next) return nullptr;
+  if (release() == release_result::lost) {
+    // What was lost never becomes valid again: whoever was told so may have acted on it.
+    next->release();
+    throw error{errc::lost, "the shared hold of '" + name().str() + "' was lost meanwhile"};
+  }
+  // Who listens for the loss of the hold goes on listening.
+  const std::scoped_lock guard{stop_mutex_, next->stop_mutex_};
+  if (stop_) {
+    next->stop_ = stop_;
+    if (next->lost_reason() != loss_reason::none) next->stop_->request_stop();
+  }
+  return next;
+}
+
+void section::downgrade() {
+  refuse_unless(claim_mode::exclusive, "is not an exclusive one: there is nothing to downgrade");
+  line_->downgrade(*this);
 }
 
 receipt section::detach() {

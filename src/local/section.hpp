@@ -15,6 +15,7 @@ namespace crosslock::inner {
 
 class core;
 class line;
+class tenancy;
 
 /// Owned by the user through a hold; the line only points to it and lets go before it dies. Keeps
 /// the client alive.
@@ -43,15 +44,22 @@ class section {
   const lock_name& full_name() const noexcept;  ///< with the client's prefix
   release_result release() noexcept;
   receipt detach();
+  /// From shared to exclusive: the section that goes on in place of this one; null when out of time
+  /// or stopped. Throws `upgrade_conflict`, `lost`, ...: this one is then as it was.
+  std::shared_ptr<section> upgrade(time_point end, std::stop_token stop);
+  void downgrade();
   bool inherited_by_fork() const noexcept;
+  const core& home() const noexcept { return *core_; }
 
  private:
   friend class line;
+  friend class tenancy;
 
   void report_end(release_result result) const noexcept;
+  void refuse_unless(claim_mode mode, const char* what) const;
 
   /// Called by the line under its mutex, once.
-  void begin(std::shared_ptr<tenure> tenure, crosslock::fence fence, time_point now) noexcept;
+  void begin(std::shared_ptr<tenancy> tenancy, crosslock::fence fence, time_point now) noexcept;
   /// Called by the line under its mutex. Returns the stop to be requested, if anybody asked for it.
   std::optional<std::stop_source> mark_lost(loss_reason reason);
 
@@ -59,10 +67,14 @@ class section {
   const std::shared_ptr<line> line_;
 
   // Constant once granted.
-  std::shared_ptr<tenure> tenure_;
+  std::shared_ptr<tenancy> tenancy_;
   crosslock::fence fence_{};
   claim_mode mode_ = claim_mode::exclusive;
   time_point since_{};
+
+  // Guarded by the line's mutex: its place among the users of the grant.
+  section* next_user_ = nullptr;
+  section** link_to_user_ = nullptr;
 
   std::atomic<state> state_{state::waiting};
   std::atomic<loss_reason> lost_{loss_reason::none};

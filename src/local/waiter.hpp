@@ -1,7 +1,7 @@
 // One acquire in progress: a blocked thread, or a callback to be called.
 #pragma once
 
-#include "local/section.hpp"
+#include "local/tenancy.hpp"
 
 #include <crosslock/hold.hpp>
 
@@ -25,6 +25,21 @@ struct wish {
   bool waits() const noexcept { return end != no_wait; }
 };
 
+/// A claim on the server that has not been granted yet, for the waiter that made it.
+struct attempt {
+  std::shared_ptr<inner::tenancy> tenancy;
+  bool asking = false;                ///< asynchronous: an ask is on its way
+  bool was_on_server = false;         ///< before the present ask
+  bool on_server = false;             ///< the server may know the claim
+  bool stands = false;                ///< it was told to stand in line, or its ask failed
+  std::optional<seam::grant> pushed;  ///< came while the head was busy
+  bool look_now = false;
+  time_point revoked_at{};  ///< a grant that was asked for before this was taken away
+  acquire_cause next_cause = acquire_cause::asked;
+  int failures = 0;
+  std::uint64_t round = 0;  ///< asynchronous: numbers the asks, so that old timers are known
+};
+
 /// Guarded by the line's mutex but for `news`. A blocking waiter lives on its thread's stack, an
 /// asynchronous one on the heap, kept by its own timers and the line.
 struct waiter {
@@ -38,6 +53,9 @@ struct waiter {
   acquire_cause cause = acquire_cause::asked;
   std::exception_ptr failure;
   observer::wait_result left_because = observer::wait_result::busy;
+
+  inner::attempt attempt;                    ///< while head
+  const inner::section* upgrades = nullptr;  ///< a shared hold that shall become exclusive
 
   seam::park_word news{0};  ///< a blocking waiter parks here; grows with every change
 
@@ -58,6 +76,13 @@ class waiter_queue {
  public:
   bool empty() const noexcept { return first_ == nullptr; }
   waiter& front() const noexcept { return *first_; }
+  /// The first that the question is answered with yes for; null when there is none.
+  template <class Question>
+  waiter* find(Question&& question) const {
+    waiter* at = first_;
+    while (at && !question(*at)) at = at->after;
+    return at;
+  }
 
   void push_back(waiter& waiter) noexcept {
     waiter.before = last_;

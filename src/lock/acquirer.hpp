@@ -24,7 +24,7 @@ class acquirer {
   std::shared_ptr<section> acquire(const acquire_how& how, time_point end,
                                    seam::wish want = {}) const {
     core_->check_usable();
-    return line(want)->acquire(core_->make_wish(how, end, want));
+    return line()->acquire(core_->make_wish(how, end, want));
   }
 
   /// Empty when busy, out of time or stopped.
@@ -45,14 +45,11 @@ class acquirer {
                      const std::optional<duration>& wait, seam::wish want = {}) const {
     core_->check_usable();
     const time_point end = wait ? core_->end_of(*wait) : time_point::max();
-    line(want)->acquire_async(core_->make_wish(how, end, want), std::move(done));
+    line()->acquire_async(core_->make_wish(how, end, want), std::move(done));
   }
 
   /// With strict_fifo every acquire stands in the server's line by itself.
-  std::shared_ptr<inner::line> line(const seam::wish& want) const {
-    const bool alone = !line_ || want.mode != claim_mode::exclusive;
-    return alone ? core_->own_line(name_) : line_;
-  }
+  std::shared_ptr<inner::line> line() const { return line_ ? line_ : core_->own_line(name_); }
 
   /// The standard's timed calls take a negative wait for "try".
   time_point end_of_standard_wait(duration wait) const {

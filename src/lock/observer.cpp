@@ -9,6 +9,8 @@ std::string_view to_string(acquire_cause cause) noexcept {
       return "asked";
     case acquire_cause::passed:
       return "passed";
+    case acquire_cause::joined:
+      return "joined";
     case acquire_cause::pushed:
       return "pushed";
     case acquire_cause::refreshed:

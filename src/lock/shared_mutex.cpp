@@ -15,6 +15,14 @@ struct shared_mutex::state : inner::standard_face {
                 std::string{about.name} + " has no shared locks: use mutex",
                 {.engine = std::string{about.name}}};
   }
+
+  inner::section& section_of(const std::shared_ptr<inner::section>& section) const {
+    if (!section) throw error{errc::not_held, "this hold was moved from"};
+    if (&section->home() == &lock.core() && section->name() == lock.name()) return *section;
+    throw error{errc::conflict, "the hold of '" + section->name().str() +
+                                    "' was not taken from this lock of '" + lock.name().str() +
+                                    "'"};
+  }
 };
 
 shared_mutex::shared_mutex(const client& locks, std::string_view name)
@@ -67,6 +75,22 @@ void shared_mutex::acquire_async(acquire_callback done, acquire_how how,
 void shared_mutex::acquire_shared_async(acquire_callback done, acquire_how how,
                                         std::optional<duration> wait) {
   state_->lock.acquire_async(std::move(done), how, wait, {.mode = claim_mode::shared});
+}
+
+void shared_mutex::downgrade(hold& held) { state_->section_of(held.section_).downgrade(); }
+
+void shared_mutex::upgrade(hold& held, std::stop_token stop) {
+  auto next = state_->section_of(held.section_).upgrade(time_point::max(), std::move(stop));
+  if (!next) throw error{errc::timed_out, "the upgrade of '" + name().str() + "' was stopped"};
+  held.section_ = std::move(next);
+}
+
+bool shared_mutex::upgrade_within(hold& held, duration wait, std::stop_token stop) {
+  inner::section& shared = state_->section_of(held.section_);
+  auto next = shared.upgrade(state_->lock.core().end_of(wait), std::move(stop));
+  if (!next) return false;
+  held.section_ = std::move(next);
+  return true;
 }
 
 const lock_name& shared_mutex::name() const noexcept { return state_->lock.name(); }
