@@ -2,6 +2,7 @@
 #pragma once
 
 #include <crosslock/fence.hpp>
+#include <crosslock/inspect.hpp>
 #include <crosslock/lock_name.hpp>
 #include <crosslock/owner_id.hpp>
 
@@ -16,6 +17,7 @@ struct receipt {
   lock_name name;
   owner_id owner;
   crosslock::fence fence;
+  claim_mode mode = claim_mode::exclusive;
 
   /// One line of printable text.
   std::string to_string() const;

@@ -175,7 +175,7 @@ std::shared_ptr<section> core::adopt(const receipt& paper) {
                                     "', this client is on '" + std::string{engine_name} + "'"};
   }
   const auto line = own_line(std::make_shared<const lock_name>(paper.name));
-  return line->adopt(paper, make_wish({}, time_point::max()));
+  return line->adopt(paper, make_wish({}, time_point::max(), {.mode = paper.mode}));
 }
 
 void core::strip_prefix(lock_info& info) const {

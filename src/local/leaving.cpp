@@ -110,7 +110,8 @@ receipt line::detach(section& section) {
   return {.engine = std::string{home_.engine().about().name},
           .name = *name_,
           .owner = section.owner(),
-          .fence = section.fence()};
+          .fence = section.fence(),
+          .mode = section.mode()};
 }
 
 bool line::lengthen(const tenure& leaving) {

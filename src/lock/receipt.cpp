@@ -1,5 +1,6 @@
 // A receipt as text: crosslock1:ENGINE:OWNER:FENCE:NAME, with engine and name percent-encoded, so
-// that it is one word for a shell, a log or an environment variable. Each receipt has exactly one
+// that it is one word for a shell, a log or an environment variable. Behind the fence of a shared
+// hold stands an `s`, of permits a `p`. Each receipt has exactly one
 // spelling, and parse accepts no other. Error texts quote nothing of it: whoever reads a receipt
 // in a log could use it.
 #include <crosslock/error.hpp>
@@ -82,6 +83,28 @@ class fields {
   std::size_t passed_ = 0;
 };
 
+std::string_view letter_of(claim_mode mode) noexcept {
+  switch (mode) {
+    case claim_mode::exclusive:
+      return "";
+    case claim_mode::shared:
+      return "s";
+    case claim_mode::permit:
+      return "p";
+  }
+  return "";
+}
+
+// Takes the letter off the field.
+claim_mode read_mode(std::string_view& text) noexcept {
+  for (const claim_mode mode : {claim_mode::shared, claim_mode::permit}) {
+    if (!text.ends_with(letter_of(mode))) continue;
+    text.remove_suffix(1);
+    return mode;
+  }
+  return claim_mode::exclusive;
+}
+
 fence read_fence(std::string_view text, const fields& from) {
   std::int64_t value = 0;
   const auto* const end = text.data() + text.size();
@@ -107,8 +130,8 @@ lock_name read_name(std::string_view text, const fields& from) {
 
 std::string receipt::to_string() const {
   std::string text{tag};
-  for (const auto& field :
-       {encode(engine), owner.to_string(), fence.to_string(), encode(name.view())}) {
+  const std::string number = fence.to_string().append(letter_of(mode));
+  for (const auto& field : {encode(engine), owner.to_string(), number, encode(name.view())}) {
     text += ':';
     text += field;
   }
@@ -123,8 +146,10 @@ receipt receipt::parse(std::string_view text) {
   if (!engine || engine->empty()) from.refuse("the name of an engine");
   const auto owner = owner_id::parse(from.next());
   if (!owner || owner->nobody()) from.refuse("32 lower-case hexadecimal digits, not all zero");
-  const auto number = read_fence(from.next(), from);
-  return {*engine, read_name(from.last(), from), *owner, number};
+  std::string_view field = from.next();
+  const claim_mode mode = read_mode(field);
+  const auto number = read_fence(field, from);
+  return {*engine, read_name(from.last(), from), *owner, number, mode};
 }
 
 }  // namespace crosslock

@@ -22,6 +22,7 @@ void expect_same(const receipt& left, const receipt& right) {
   EXPECT_EQ(left.name, right.name);
   EXPECT_EQ(left.owner, right.owner);
   EXPECT_EQ(left.fence, right.fence);
+  EXPECT_EQ(left.mode, right.mode);
 }
 
 std::optional<std::string> complaint(std::string_view text) {
@@ -50,6 +51,17 @@ TEST(receipt, every_kind_of_name_is_read_back) {
   auto longest = sample(std::string(lock_name::max_bytes, '%'));
   longest.fence = fence{fence::max_value};
   expect_same(receipt::parse(longest.to_string()), longest);
+}
+
+TEST(receipt, the_mode_of_the_hold_is_read_back) {
+  for (const claim_mode mode : {claim_mode::exclusive, claim_mode::shared, claim_mode::permit}) {
+    auto paper = sample("n");
+    paper.mode = mode;
+    expect_same(receipt::parse(paper.to_string()), paper);
+  }
+  EXPECT_TRUE(complaint("crosslock1:memory:00112233445566778899aabbccddeeff:s:n"));
+  EXPECT_TRUE(complaint("crosslock1:memory:00112233445566778899aabbccddeeff:12sp:n"));
+  EXPECT_TRUE(complaint("crosslock1:memory:00112233445566778899aabbccddeeff:12x:n"));
 }
 
 TEST(receipt, an_engine_with_a_colon_does_not_shift_the_fields) {

@@ -7,12 +7,27 @@
 -- ARGV: owner, lease in ms, '<client> <who>', wish: 'x', 's' or 'p:k:n', with a '+' to wait in
 -- line, and for how many ms a place in line and an offer last. Numbers that are handed on to
 -- commands are kept as strings: to print one takes as long as to carry out a command.
+--
+-- A reader, or a holder of permits, that is alone stands at the name itself, its wish behind the
+-- fence: so it costs no more than an exclusive one. The second to come moves it inside (line.lua).
 local time = redis.call('TIME')
+local wish
 if ARGV[4] == 'x+' or ARGV[4] == 'x' then
+  wish = ''
+elseif ARGV[4] == 's+' or ARGV[4] == 's' then
+  wish = ':s'
+else
+  local permits, of = string.match(ARGV[4], '^p:(%d+):(%d+)%+?$')
+  if permits and permits + 0 >= 1 and permits - of <= 0 then
+    wish = ':p:' .. permits .. ':' .. of
+  end
+end
+if wish then
   local now = time[1] .. string.sub('00000' .. time[2], -6)
   if #now == 16 and #KEYS == 2 then
     local fence = now .. '000'
-    local held = redis.call('SET', KEYS[1], ARGV[1] .. ':' .. fence, 'NX', 'GET', 'PX', ARGV[2])
+    local held = redis.call('SET', KEYS[1], ARGV[1] .. ':' .. fence .. wish, 'NX', 'GET', 'PX',
+                            ARGV[2])
     if not held then
       local old = redis.pcall('SET', KEYS[2], fence .. ' ' .. now .. ' 0 ' .. ARGV[3], 'EX',
                               '86400', 'GET')

@@ -4,6 +4,7 @@
 -- The name's own key, as other lock libraries know it:
 --   <owner>:<fence>     one exclusive holder of ours      (rest of its lease: PTTL)
 --   <owner>:<fence>:w   the same, and somebody waits; ':f' when the line is full
+--   <owner>:<fence>:s   one shared holder, nobody else and nobody waiting; ':p:k:n' one of permits
 --   crosslock:shared    shared or permit holders, listed in `in`
 --   anything else       a foreign lock: an exclusive holder that never hears of us
 -- fence: <last block><' ', or 'w': somebody may wait><since> <untaken offer, or 0> <client> <who>
@@ -135,6 +136,18 @@ local function write_insider(owner, h)
     held = SHARED
   end
   live_on(in_key, rest)
+end
+
+-- Whoever is alone at the name goes inside, because somebody has come.
+do
+  local owner, fence, wish = string.match(held or '', '^(%x+):(%d+):([sp].*)$')
+  if owner and #owner == 32 then
+    local block, since, _, client, who = record()
+    if block ~= fence then since, client, who = now_us, '0', '?' end
+    redis.call('DEL', in_key)
+    write_insider(owner, {wish = wish, ends = now + redis.call('PTTL', name), since = since,
+                  client = client, fence = fence, block = fence, ticket = '0', who = who})
+  end
 end
 
 local function free_name()

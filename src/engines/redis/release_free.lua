@@ -7,6 +7,12 @@ if held == ARGV[1] and #KEYS == 2 then
   redis.call('DEL', KEYS[1])
   return 1
 end
+-- A reader, or a holder of permits, that is alone: ':s', ':p:k:n'. Then nobody waits.
+if held and #KEYS == 2 and string.find(held, '^:[sp]', 53) and
+   string.sub(held, 1, 52) == ARGV[1] then
+  redis.call('DEL', KEYS[1])
+  return 1
+end
 local time = redis.call('TIME')
 local now = time[1] .. string.sub('00000' .. time[2], -6)
 if #KEYS == 2 and #now == 16 and held == ARGV[1] .. ':w' then
