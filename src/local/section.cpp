@@ -119,11 +119,13 @@ std::shared_ptr<section> section::upgrade(time_point end, std::stop_token stop) 
     throw error{errc::lost, "the shared hold of '" + name().str() + "' was lost meanwhile"};
   }
   // Who listens for the loss of the hold goes on listening.
-  const std::scoped_lock guard{stop_mutex_, next->stop_mutex_};
-  if (stop_) {
+  std::optional<std::stop_source> lost_already;
+  {
+    const std::scoped_lock guard{stop_mutex_, next->stop_mutex_};
     next->stop_ = stop_;
-    if (next->lost_reason() != loss_reason::none) next->stop_->request_stop();
+    if (next->lost_reason() != loss_reason::none) lost_already = stop_;
   }
+  if (lost_already) lost_already->request_stop();
   return next;
 }
 
