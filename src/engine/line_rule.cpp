@@ -13,6 +13,14 @@ wish wish_of(const claim& claim) noexcept {
   return {.mode = claim.mode, .permits = claim.permits, .of = claim.of};
 }
 
+bool is_upgrade(const claim& claim) noexcept {
+  return claim.upgrade && claim.mode == claim_mode::exclusive;
+}
+
+std::optional<owner_id> beside(const claim& claim) noexcept {
+  return is_upgrade(claim) ? claim.beside : std::nullopt;
+}
+
 // Short, so that a winner that is frozen costs the others little.
 duration offer_lease(duration lease) noexcept {
   return std::min(lease, std::max<duration>(std::chrono::seconds{1}, lease / 10));
@@ -20,7 +28,15 @@ duration offer_lease(duration lease) noexcept {
 
 namespace {
 
-std::vector<std::size_t> watched_by(std::span<const wish> line, std::size_t index) {
+std::optional<std::size_t> ignored_by(std::size_t index, std::span<const upgrade> upgrades) {
+  for (const upgrade& one : upgrades) {
+    if (one.claim == index) return one.beside;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::size_t> watched_by(std::span<const wish> line, std::size_t index,
+                                    std::optional<std::size_t> ignored) {
   const wish& self = line[index];
   std::vector<std::size_t> watched;
   std::int64_t room = std::int64_t{self.of} - self.permits;
@@ -28,6 +44,7 @@ std::vector<std::size_t> watched_by(std::span<const wish> line, std::size_t inde
     const wish& other = line[before];
     switch (self.mode) {
       case claim_mode::exclusive:
+        if (before == ignored) break;
         return {before};
       case claim_mode::shared:
         if (other.mode == claim_mode::exclusive) return {before};
@@ -47,10 +64,10 @@ std::vector<std::size_t> watched_by(std::span<const wish> line, std::size_t inde
 
 }  // namespace
 
-bool line_so_far::admits(const wish& next) const noexcept {
+bool line_so_far::admits(const wish& next, bool beside_one) const noexcept {
   switch (next.mode) {
     case claim_mode::exclusive:
-      return !anybody_;
+      return count_ == (beside_one ? 1U : 0U);
     case claim_mode::shared:
       return !exclusive_;
     case claim_mode::permit:
@@ -60,17 +77,18 @@ bool line_so_far::admits(const wish& next) const noexcept {
 }
 
 void line_so_far::add(const wish& next) noexcept {
-  anybody_ = true;
+  ++count_;
   if (next.mode == claim_mode::exclusive) exclusive_ = true;
   if (next.mode == claim_mode::permit) permits_ += next.permits;
 }
 
-std::vector<place> judge_line(std::span<const wish> line) {
+std::vector<place> judge_line(std::span<const wish> line, std::span<const upgrade> upgrades) {
   std::vector<place> verdict(line.size());
   line_so_far before;
   for (std::size_t index = 0; index < line.size(); ++index) {
-    verdict[index].granted = before.admits(line[index]);
-    if (!verdict[index].granted) verdict[index].watches = watched_by(line, index);
+    const auto ignored = ignored_by(index, upgrades);
+    verdict[index].granted = before.admits(line[index], ignored.has_value());
+    if (!verdict[index].granted) verdict[index].watches = watched_by(line, index, ignored);
     before.add(line[index]);
   }
   return verdict;

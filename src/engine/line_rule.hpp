@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,11 @@ namespace crosslock::seam {
 
 /// What a claim wants, permits aside when it is none for permits.
 wish wish_of(const claim& claim) noexcept;
+
+/// The claim is an upgrade: exclusive, of somebody who holds the name shared.
+bool is_upgrade(const claim& claim) noexcept;
+/// The shared grant that does not stand in the claim's way; only upgrades have one.
+std::optional<owner_id> beside(const claim& claim) noexcept;
 
 /// How long the next in line may keep a name that was handed over before it says that it has it;
 /// also how long a place in line lasts without being refreshed.
@@ -24,6 +30,7 @@ duration offer_lease(duration lease) noexcept;
 /// | the claim | goes in when before it there is |
 /// |---|---|
 /// | exclusive | nobody |
+/// | exclusive, an upgrade | nobody but the shared claim that it may stand beside |
 /// | shared | no exclusive claim |
 /// | k of n permits | no exclusive claim, and at most n - k permits claimed |
 ///
@@ -31,13 +38,14 @@ duration offer_lease(duration lease) noexcept;
 /// small permit claims do not starve a big one.
 class line_so_far {
  public:
-  bool admits(const wish& next) const noexcept;
+  /// `beside_one`: one of these is the shared claim that the next one, an upgrade, may be beside.
+  bool admits(const wish& next, bool beside_one = false) const noexcept;
   void add(const wish& next) noexcept;
   /// Nobody behind these can go in, whatever it wants.
   bool closed() const noexcept { return exclusive_; }
 
  private:
-  bool anybody_ = false;
+  std::size_t count_ = 0;
   bool exclusive_ = false;
   std::int64_t permits_ = 0;
 };
@@ -52,7 +60,13 @@ struct place {
   friend bool operator==(const place&, const place&) = default;
 };
 
+/// An upgrade in a line, and the shared claim before it that does not stand in its way: indices.
+struct upgrade {
+  std::size_t claim = 0;
+  std::size_t beside = 0;
+};
+
 /// The verdict on every claim of a line, first come first.
-std::vector<place> judge_line(std::span<const wish> line);
+std::vector<place> judge_line(std::span<const wish> line, std::span<const upgrade> upgrades = {});
 
 }  // namespace crosslock::seam

@@ -97,6 +97,46 @@ TEST(line_rule, the_table) {
   }
 }
 
+struct upgrade_row {
+  std::string about;
+  std::vector<wish> line;
+  std::vector<upgrade> upgrades;
+  std::vector<place> expected;
+};
+
+const std::vector<upgrade_row> upgrade_table{
+    {"alone with its own shared claim", {S, X}, {{1, 0}}, {in, in}},
+    {"without naming it, it stands in the way", {S, X}, {}, {in, waits({0})}},
+    {"another reader keeps it out", {S, S, X}, {{2, 0}}, {in, in, waits({1})}},
+    {"its own is not watched", {S, S, X}, {{2, 1}}, {in, in, waits({0})}},
+    {"an exclusive claim before it", {S, X, X}, {{2, 0}}, {in, waits({0}), waits({1})}},
+    {"for everybody else it stands", {S, X, X}, {{1, 0}}, {in, in, waits({1})}},
+    {"a reader behind it waits for it", {S, X, S}, {{1, 0}}, {in, in, waits({1})}},
+    {"permits keep it out", {P(1, 3), S, X}, {{2, 1}}, {in, in, waits({0})}},
+    {"two that want the same wait for each other",
+     {S, S, X, X},
+     {{2, 0}, {3, 1}},
+     {in, in, waits({1}), waits({2})}},
+};
+
+TEST(line_rule, the_table_of_upgrades) {
+  for (const upgrade_row& one : upgrade_table) {
+    EXPECT_EQ(judge_line(one.line, one.upgrades), one.expected) << one.about;
+  }
+}
+
+TEST(line_rule, only_an_exclusive_upgrade_stands_beside_anything) {
+  claim one{.name = {}, .owner = {}, .upgrade = true, .beside = owner_id{}};
+  EXPECT_TRUE(is_upgrade(one));
+  EXPECT_TRUE(beside(one).has_value());
+  one.mode = claim_mode::shared;
+  EXPECT_FALSE(beside(one).has_value());
+  one.mode = claim_mode::exclusive;
+  one.upgrade = false;
+  EXPECT_FALSE(is_upgrade(one));
+  EXPECT_FALSE(beside(one).has_value());
+}
+
 /// The rule in its own words, written apart from the code: which sets of claims may not be in
 /// together with, or stand before, this one.
 bool kept_out(const std::vector<wish>& before, const wish& self) {

@@ -46,6 +46,10 @@ class recording_turn final : public seam::turn {
     failures.push_back(why);
     note("failed", key.owner);
   }
+  void cell_changed(const lock_name& name) noexcept override {
+    const std::lock_guard guard{mutex_};
+    heard_ += "cell_changed " + name.str() + " ";
+  }
 
   /// "granted 2 wanted 1 "
   std::string heard() const {

@@ -1,5 +1,6 @@
 // Many seeds of a small world: requests, replies and pushes that arrive late, twice, never and in
-// any order. Whoever believes to hold must be the holder on the server, and nobody else.
+// any order. Whoever believes to hold must be the holder on the server, and nobody else but those
+// it shares with; also while grants are made shared, and exclusive again.
 #include "memory_rig.hpp"
 
 #include "engine/waiting_room.hpp"
@@ -22,6 +23,10 @@ constexpr client_id clients = 3;
 struct believer {
   client_id client = 0;
   seam::name_ref name;
+  claim_mode mode = claim_mode::exclusive;
+  std::uint32_t upgrade_of = 0;  ///< the claim whose shared grant this one stands beside
+  bool upgrading = false;        ///< an upgrade of this one is under way: it is kept
+  bool upgraded = false;         ///< it has become needless, and is released some time
   bool waits = true;
   bool over = false;      ///< released, withdrawn or busy: never asked for again
   time_point deadline{};  ///< believed to be held until then
@@ -45,6 +50,10 @@ class small_world {
   int grants = 0;
   int pushed_grants = 0;
   int replayed = 0;
+  int upgrades = 0;   ///< that were granted
+  int given_up = 0;   ///< upgrades that were withdrawn while the shared hold went on
+  int conflicts = 0;  ///< upgrades that were refused
+  int downgrades = 0;
 
  private:
   struct letter {
@@ -90,18 +99,33 @@ class small_world {
     mine.client = 1 + draw(clients);
     mine.name = names_[draw(names_.size())];
     mine.waits = !one_in(4);
+    if (one_in(2)) mine.mode = claim_mode::shared;
+    ask(who);
+  }
+
+  void begin_upgrade(std::uint32_t from) {
+    const std::uint32_t who = ++last_owner_;
+    believer& mine = claims_[who];
+    mine.client = claims_[from].client;
+    mine.name = claims_[from].name;
+    mine.waits = !one_in(4);
+    mine.upgrade_of = from;
+    claims_[from].upgrading = true;
     ask(who);
   }
 
   void ask(std::uint32_t who) {
     believer& mine = claims_[who];
-    const seam::claim claim{.name = mine.name,
-                            .owner = owner(who),
-                            .mode = claim_mode::exclusive,
-                            .permits = 1,
-                            .of = 1,
-                            .lease = lease,
-                            .wait = mine.waits};
+    seam::claim claim{.name = mine.name,
+                      .owner = owner(who),
+                      .mode = mine.mode,
+                      .permits = 1,
+                      .of = 1,
+                      .lease = lease,
+                      .wait = mine.waits};
+    claim.upgrade = mine.upgrade_of != 0;
+    // While other threads use the shared grant it is not named.
+    if (claim.upgrade && !one_in(4)) claim.beside = owner(mine.upgrade_of);
     if (mine.waits) room(mine).asking(name_of("stock"), owner(who));
     mine.open_asks.insert(++last_ask_);
     send(who, ask_request{claim, nullptr}, last_ask_);
@@ -125,13 +149,22 @@ class small_world {
     if (mine.over) return;
     const bool held = mine.deadline > now_;
     const bool lost = !held && mine.deadline != time_point{};
-    if (held && one_in(2)) {
+    if (held && mine.upgrading && one_in(8)) {
+      return;
+    }
+    const bool may_upgrade = !mine.upgrading && !mine.upgraded && mine.mode == claim_mode::shared;
+    if (held && may_upgrade && one_in(2)) {
+      begin_upgrade(who);
+    } else if (held && mine.mode == claim_mode::exclusive && one_in(4)) {
+      downgrade(who);
+    } else if (held && (mine.upgrading || one_in(2))) {
       send(who, renew_request{{{mine.name, owner(who), fence{mine.fence}, fence{mine.fence}, lease,
                                 one_in(3)}}});
     } else if (held) {
       end(who);
       send(who, release_request{mine.name, owner(who), fence{mine.fence}});
     } else if (lost || one_in(6)) {
+      if (mine.upgrade_of != 0 && claims_[mine.upgrade_of].deadline > now_) ++given_up;
       withdraw(who);
     } else if (!mine.open_asks.empty() && one_in(3)) {  // no answer in time
       mine.open_asks.erase(mine.open_asks.begin());
@@ -141,10 +174,24 @@ class small_world {
     }
   }
 
+  /// From the moment of sending on: the server may let others in at any time after it.
+  void downgrade(std::uint32_t who) {
+    believer& mine = claims_[who];
+    mine.mode = claim_mode::shared;
+    ++downgrades;
+    send(who, renew_request{{{.name = mine.name,
+                              .owner = owner(who),
+                              .first = fence{mine.fence},
+                              .last = fence{mine.fence},
+                              .lease = lease,
+                              .share = true}}});
+  }
+
   void end(std::uint32_t who) {
     believer& mine = claims_[who];
     mine.over = true;
     mine.deadline = {};
+    if (mine.upgrade_of != 0) claims_[mine.upgrade_of].upgrading = false;
     room(mine).forget(owner(who));
   }
 
@@ -197,6 +244,7 @@ class small_world {
       ASSERT_TRUE(renewed->outcomes.at(0).renewed) << "lost while held";
       mine.deadline = std::max(mine.deadline, one.sent + lease);
     }
+    if (const auto* no = std::get_if<refusal>(&*one.answers)) return hear(one, *no);
     const auto* answer = std::get_if<ask_reply>(&*one.answers);
     if (answer == nullptr || mine.open_asks.erase(one.number) == 0) return;
     if (answer->result == granted) {
@@ -204,7 +252,7 @@ class small_world {
       take(one.who, answer->granted, one.sent);
     } else if (answer->result == busy) {
       if (mine.waits) room(mine).not_in_line(owner(one.who));
-      if (!mine.waits) mine.over = true;
+      if (!mine.waits) end(one.who);
     } else {
       const auto early = room(mine).in_line(owner(one.who), answer->ticket, one.sent, now_);
       if (mine.over) {
@@ -213,6 +261,19 @@ class small_world {
         take(one.who, {early->first, early->last, early->lease, early->wanted}, one.sent);
       }
     }
+  }
+
+  void hear(const letter& one, const refusal& no) {
+    believer& mine = claims_[one.who];
+    if (mine.open_asks.erase(one.number) == 0) return;
+    if (mine.waits) room(mine).not_in_line(owner(one.who));
+    // A copy of an ask that was answered long ago may find a grant that is shared by now.
+    const bool shared_since = no.code == errc::conflict && mine.mode == claim_mode::shared;
+    ASSERT_TRUE(no.code == errc::upgrade_conflict || shared_since) << no.text;
+    if (shared_since) return;
+    ASSERT_NE(mine.upgrade_of, 0U);
+    ++conflicts;
+    withdraw(one.who);
   }
 
   void hear(const push& news) {
@@ -234,28 +295,53 @@ class small_world {
     if (mine.deadline == time_point{}) {
       ++grants;
       mine.fence = given.first.value();
-      const bool fresh = fences_.emplace(mine.name->str(), mine.fence).second;
-      EXPECT_TRUE(fresh) << "a fence was given twice";
+      note_fence(mine);
+      if (mine.upgrade_of != 0) {
+        ++upgrades;
+        claims_[mine.upgrade_of].upgrading = false;
+        claims_[mine.upgrade_of].upgraded = true;
+      }
     }
     EXPECT_EQ(mine.fence, given.first.value()) << "a repeated grant has the same fence";
     mine.deadline = std::max(mine.deadline, sent + given.lease);
   }
 
+  /// Fences rise from each hold to the next that conflicts with it.
+  void note_fence(const believer& mine) {
+    const bool fresh = fences_.emplace(mine.name->str(), mine.fence).second;
+    EXPECT_TRUE(fresh) << "a fence was given twice";
+    highest& seen = highest_[mine.name->str()];
+    EXPECT_GT(mine.fence, seen.exclusive) << "an older fence came back";
+    if (mine.mode != claim_mode::exclusive) {
+      seen.any = std::max(seen.any, mine.fence);
+      return;
+    }
+    EXPECT_GT(mine.fence, seen.any) << "an older fence came back";
+    seen.exclusive = seen.any = mine.fence;
+  }
+
   void check() {
-    std::map<std::string, std::uint32_t> believing;
+    std::map<std::string, std::vector<std::uint32_t>> believing;
     for (const auto& [who, mine] : claims_) {
-      if (mine.deadline <= now_) continue;
-      const auto [other, alone] = believing.emplace(mine.name->str(), who);
-      ASSERT_TRUE(alone) << who << " and " << other->second << " both hold " << other->first;
+      if (mine.deadline > now_) believing[mine.name->str()].push_back(who);
+    }
+    for (const auto& [name, all] : believing) {
       auto copy = server_;
-      const auto look = copy.apply(1, look_request{mine.name}, now_.time_since_epoch());
-      const auto& info = std::get<look_reply>(look.answer).info;
-      ASSERT_EQ(info.holders.size(), 1U);
-      ASSERT_EQ(info.holders[0].owner, owner(who)) << "believes in vain";
-      ASSERT_EQ(info.holders[0].fence.value(), mine.fence);
-      auto& newest = newest_[mine.name->str()];
-      ASSERT_GE(mine.fence, newest) << "an older fence came back";
-      newest = mine.fence;
+      const auto look = copy.apply(1, look_request{name_of(name)}, now_.time_since_epoch());
+      const auto& holders = std::get<look_reply>(look.answer).info.holders;
+      for (const std::uint32_t who : all) {
+        const believer& mine = claims_[who];
+        for (const std::uint32_t other : all) {
+          // An upgrade stands beside one shared grant of its own client, and nobody else.
+          ASSERT_TRUE(other == who || mine.mode == claim_mode::shared || mine.upgrade_of == other)
+              << who << " holds " << name << " alone, and " << other << " holds it too";
+        }
+        const auto found = std::find_if(holders.begin(), holders.end(),
+                                        [&](const auto& one) { return one.owner == owner(who); });
+        ASSERT_NE(found, holders.end()) << who << " believes in vain";
+        ASSERT_EQ(found->fence.value(), mine.fence);
+        ASSERT_TRUE(mine.mode == claim_mode::shared || found->mode == claim_mode::exclusive);
+      }
     }
   }
 
@@ -275,7 +361,11 @@ class small_world {
   std::map<std::uint32_t, believer> claims_;
   std::vector<letter> mail_;
   std::vector<letter> sent_ever_;
-  std::map<std::string, std::int64_t> newest_;
+  struct highest {
+    std::int64_t exclusive = 0;
+    std::int64_t any = 0;
+  };
+  std::map<std::string, highest> highest_;
   std::set<std::pair<std::string, std::int64_t>> fences_;
   std::uint32_t last_owner_ = 0;
   int last_ask_ = 0;
@@ -285,17 +375,29 @@ TEST(memory_replay, whoever_believes_to_hold_is_the_only_holder) {
   int grants = 0;
   int pushed = 0;
   int replayed = 0;
-  for (std::uint64_t seed = 1; seed <= 600 && !testing::Test::HasFailure(); ++seed) {
+  int upgrades = 0;
+  int given_up = 0;
+  int conflicts = 0;
+  int downgrades = 0;
+  for (std::uint64_t seed = 1; seed <= 1500 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     small_world world{seed};
     world.run(600);
     grants += world.grants;
     pushed += world.pushed_grants;
     replayed += world.replayed;
+    upgrades += world.upgrades;
+    given_up += world.given_up;
+    conflicts += world.conflicts;
+    downgrades += world.downgrades;
   }
   EXPECT_GT(grants, 1000) << "the seeds must reach what they are to judge";
   EXPECT_GT(pushed, 300);
   EXPECT_GT(replayed, 1000);
+  EXPECT_GT(upgrades, 300);
+  EXPECT_GT(given_up, 100);
+  EXPECT_GT(conflicts, 100);
+  EXPECT_GT(downgrades, 300);
 }
 
 /// The server alone: what its own state must never show, whatever is asked and repeated.

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,7 @@ class rig {
     pushes = std::move(result.pushes);
     if (const auto* no = std::get_if<refusal>(&result.answer)) {
       refused = no->code;
+      refusal_text = no->text;
       return Reply{};
     }
     refused = {};
@@ -78,6 +80,17 @@ class rig {
     wish.of = n;
     return ask(wish, who);
   }
+  /// An exclusive claim of client `who % 10`, which holds the name shared.
+  seam::claim upgrade_claim(std::uint32_t who, std::optional<std::uint32_t> beside,
+                            bool wait = true) const {
+    auto wish = claim(who, wait);
+    wish.upgrade = true;
+    if (beside) wish.beside = owner(*beside);
+    return wish;
+  }
+  ask_reply upgrade(std::uint32_t who, std::optional<std::uint32_t> beside, bool wait = true) {
+    return ask(upgrade_claim(who, beside, wait), who % 10);
+  }
   void withdraw(std::uint32_t who, ticket_number offer_of = 0) {
     send<withdraw_reply>(who, withdraw_request{name, owner(who), offer_of});
   }
@@ -91,6 +104,15 @@ class rig {
                who,
                renew_request{{{name, owner(who), fence{proof}, fence{proof}, length, want_fences}}})
         .outcomes.at(0);
+  }
+  renew_outcome share(std::uint32_t who, std::int64_t proof) {
+    const renew_item item{.name = name,
+                          .owner = owner(who),
+                          .first = fence{proof},
+                          .last = fence{proof},
+                          .lease = lease,
+                          .share = true};
+    return send<renew_reply>(who % 10, renew_request{{item}}).outcomes.at(0);
   }
   adopt_reply adopt(std::uint32_t from, std::int64_t proof, std::uint32_t to) {
     return send<adopt_reply>(to, adopt_request{owner(from), fence{proof}, claim(to), nullptr});
@@ -111,6 +133,7 @@ class rig {
   seam::name_ref name = name_of("stock");
   std::vector<push> pushes;  ///< of the last request
   errc refused{};            ///< of the last request
+  std::string refusal_text;  ///< of the last refusal
 
  private:
   static std::vector<owner_id> owners(const std::vector<claim_info>& infos) {

@@ -22,6 +22,7 @@ constexpr seam::traits offered{.name = "memory",
                                .lease_is_session = false,
                                .outlives_process = true,
                                .cells = true,
+                               .watches_cells = true,
                                .lease_min = 10ms,
                                .lease_max = 24h};
 
@@ -137,8 +138,13 @@ void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
   message.items.reserve(batch.size());
   for (const seam::renewal& one : batch) {
     seam::refuse_lease(offered, one.lease);
-    message.items.push_back(
-        {one.held.name, one.held.owner, one.held.first, one.held.last, one.lease, one.want_fences});
+    message.items.push_back({.name = one.held.name,
+                             .owner = one.held.owner,
+                             .first = one.held.first,
+                             .last = one.held.last,
+                             .lease = one.lease,
+                             .want_fences = one.want_fences,
+                             .share = one.share});
   }
   const time_point sent = clock_.now();
   const reply answer = connection_->call(std::move(message), give_up);
@@ -189,7 +195,12 @@ std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up)
 }
 
 seam::cell engine::read_cell(const lock_name& name, time_point give_up) {
-  reply answer = connection_->call(read_cell_request{share(name)}, give_up);
+  reply answer = connection_->call(read_cell_request{share(name), {}}, give_up);
+  return std::get<read_cell_reply>(std::move(answer)).found;
+}
+
+seam::cell engine::watch_cell(const lock_name& name, duration span, time_point give_up) {
+  reply answer = connection_->call(read_cell_request{share(name), span}, give_up);
   return std::get<read_cell_reply>(std::move(answer)).found;
 }
 
@@ -216,6 +227,9 @@ std::optional<request> engine::hear(const push& news) {
       return std::nullopt;
     case push::kind::revoked:
       turn_.failed(key, make_error(errc::lost, "'" + news.name->str() + "' was broken by force"));
+      return std::nullopt;
+    case push::kind::cell_changed:
+      turn_.cell_changed(*news.name);
       return std::nullopt;
     case push::kind::granted:
       break;

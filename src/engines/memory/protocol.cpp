@@ -41,6 +41,8 @@ std::string_view to_string(push::kind what) noexcept {
       return "wanted";
     case push::kind::revoked:
       return "revoked";
+    case push::kind::cell_changed:
+      return "cell_changed";
   }
   return "unknown";
 }

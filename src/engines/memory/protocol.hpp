@@ -48,6 +48,7 @@ struct renew_item {
   crosslock::fence last;
   duration lease{};
   bool want_fences = false;
+  bool share = false;  ///< an exclusive grant becomes a shared one
 };
 
 struct renew_request {
@@ -82,6 +83,7 @@ struct list_request {
 
 struct read_cell_request {
   seam::name_ref name;
+  duration watch{};  ///< not zero: for so long the next write is told to whoever reads
 };
 
 struct swap_cell_request {
@@ -189,14 +191,14 @@ using reply = std::variant<ask_reply, withdraw_reply, renew_reply, release_reply
                            break_reply, look_reply, list_reply, read_cell_reply, swap_cell_reply,
                            open_cell_reply, refusal>;
 
-/// News for one client about one claim. Hints: each may be lost, late, or repeated.
+/// News for one client about a claim or a cell. Hints: each may be lost, late, or repeated.
 struct push {
-  enum class kind { granted, look_again, wanted, revoked };
+  enum class kind { granted, look_again, wanted, revoked, cell_changed };
 
   kind what = kind::look_again;
   client_id to = 0;
   seam::name_ref name;
-  owner_id owner;
+  owner_id owner{};          ///< none when it is about a cell
   ticket_number ticket = 0;  ///< granted: which stay in the line has ended so
   given offer;               ///< granted
 };

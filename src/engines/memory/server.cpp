@@ -18,6 +18,11 @@ refusal exhausted(const seam::name_ref& name) {
           "the fence of '" + name->str() + "' has reached 2^63 - 1; use another name"};
 }
 
+refusal upgrade_conflict(const seam::name_ref& name) {
+  return {errc::upgrade_conflict, "another exclusive claim on '" + name->str() +
+                                      "' was first; release the shared hold and acquire anew"};
+}
+
 }  // namespace
 
 server::outcome server::apply(client_id from, const request& message, server_time now) {
@@ -70,12 +75,14 @@ void server::refresh_place(name_state& name, const seam::claim& claim, step& at)
   } else if (claim.wait) {
     mine.place_end = later(at.now, seam::offer_lease(mine.lease));
     mine.client = at.from;
+    mine.beside = seam::beside(claim);
   }
 }
 
 reply server::admit_newcomer(name_state& name, const ask_request& message, step& at) {
   const seam::claim& claim = message.claim;
   const seam::wish want = seam::wish_of(claim);
+  if (conflicts(name, claim, at.now)) return upgrade_conflict(claim.name);
   seam::line_so_far before;
   std::optional<std::int32_t> permits_of;
   const auto note = [&](const seam::wish& other) {
@@ -96,7 +103,7 @@ reply server::admit_newcomer(name_state& name, const ask_request& message, step&
                                        std::to_string(*permits_of) + " permits, not of " +
                                        std::to_string(want.of)};
   }
-  if (before.admits(want)) {
+  if (before.admits(want, shares(name, seam::beside(claim)))) {
     const holder& mine = grant(name,
                                {.owner = claim.owner,
                                 .want = want,
@@ -129,7 +136,8 @@ reply server::enter_line(name_state& name, const ask_request& message, step& at)
                                          .place_end = later(at.now, seam::offer_lease(claim.lease)),
                                          .since = at.now,
                                          .client = at.from,
-                                         .who = message.who});
+                                         .who = message.who,
+                                         .beside = seam::beside(claim)});
   name.places.emplace(claim.owner, last_ticket_);
   if (name.line.size() == 1) {
     for (const holder& other : name.holders) {
@@ -177,18 +185,20 @@ renew_outcome server::renew_one(const renew_item& item, step& at) {
   }
   const std::int64_t proof = item.first.value();
   if (mine == nullptr || proof < mine->first || proof > mine->last) return {};
+  if (item.share && mine->want.mode == claim_mode::permit) return {};
   extend(*mine, item.lease, at.now);
-  renew_outcome result{.renewed = true,
-                       .lease = item.lease,
-                       .more_first = {},
-                       .more_last = {},
-                       .wanted = !name->line.empty()};
+  renew_outcome result{.renewed = true, .lease = item.lease, .more_first = {}, .more_last = {}};
   if (item.want_fences && name->fence_top < fence::max_value) {
     const auto [first, last] = take_block(*name, at.now);
     mine->last = last;
     result.more_first = fence{first};
     result.more_last = fence{last};
   }
+  if (item.share) {
+    mine->want = {.mode = claim_mode::shared};
+    serve(*name, at);
+  }
+  result.wanted = !name->line.empty();
   return result;
 }
 

@@ -76,6 +76,7 @@ class server {
     server_time since{};
     client_id client = 0;
     who_ref who{};
+    std::optional<owner_id> beside{};  ///< upgrades: the shared grant that is not in the way
   };
 
   struct name_state {
@@ -94,6 +95,11 @@ class server {
     owner_id writer{};  ///< of what it says now: a repeated write finds its own work
   };
   using cell_map = std::map<std::string, cell_state, std::less<>>;
+  struct watch_state {
+    seam::name_ref name;
+    std::map<client_id, server_time> until;
+  };
+  using watch_map = std::map<std::string, watch_state, std::less<>>;
 
   /// One request on its way through the server.
   struct step {
@@ -121,6 +127,8 @@ class server {
   reply carry_out(const swap_cell_request& message, step& at);
   reply carry_out(const open_cell_request& message, step& at);
   cell_state look_up_cell(const lock_name& name) const;
+  void watch(const seam::name_ref& name, duration span, const step& at);
+  void tell_watchers(const seam::name_ref& name, step& at);
 
   // What happens to one name (server_line.cpp).
   name_state* find(std::string_view name, server_time now);
@@ -138,6 +146,9 @@ class server {
   static holder* find_holder(name_state& name, const owner_id& owner);
   static void leave_line(name_state& name, ticket_number ticket);
   static void remove_holder(name_state& name, const holder& gone);
+
+  static bool conflicts(const name_state& name, const seam::claim& upgrade, server_time now);
+  static bool shares(name_state& name, const std::optional<owner_id>& owner);
   static server_time later(server_time moment, duration span);
   static void extend(holder& one, duration lease, server_time now);
 
@@ -147,6 +158,10 @@ class server {
 
   name_map names_;
   cell_map cells_;
+  /// Who is to hear of the next write of a cell. No part of what a disk keeps, and not lost in a
+  /// crash either: whoever connects again hears of what it watched.
+  watch_map watches_;
+  std::size_t sweep_watches_at_ = 64;
   std::int64_t fence_floor_ = 0;  ///< no fence of a forgotten name was higher
   ticket_number last_ticket_ = 0;
   std::size_t forget_at_ = 0;

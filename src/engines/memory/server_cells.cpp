@@ -24,7 +24,37 @@ server::cell_state server::look_up_cell(const lock_name& name) const {
   return it == cells_.end() ? cell_state{} : it->second;
 }
 
-reply server::carry_out(const read_cell_request& message, step&) {
+/// Whoever watches is told once, and reads again.
+void server::watch(const seam::name_ref& name, duration span, const step& at) {
+  if (watches_.size() >= sweep_watches_at_) {
+    std::erase_if(watches_, [&](const auto& entry) {
+      const auto& until = entry.second.until;
+      return std::all_of(until.begin(), until.end(),
+                         [&](const auto& one) { return one.second <= at.now; });
+    });
+    sweep_watches_at_ = 64 + 2 * watches_.size();
+  }
+  watch_state& watched = watches_[name->str()];
+  watched.name = name;
+  server_time& until = watched.until[at.from];
+  until = std::max(until, later(at.now, span));
+}
+
+void server::tell_watchers(const seam::name_ref& name, step& at) {
+  const auto it = watches_.find(name->view());
+  if (it == watches_.end()) return;
+  std::erase_if(it->second.until, [&](const auto& one) { return one.second <= at.now; });
+  for (auto one = it->second.until.begin(); one != it->second.until.end();) {
+    const client_id client = (one++)->first;
+    if (!connected_.contains(client)) continue;  // it is told when it comes back
+    at.pushes.push_back({push::kind::cell_changed, client, name, {}, 0, {}});
+    it->second.until.erase(client);
+  }
+  if (it->second.until.empty()) watches_.erase(it);
+}
+
+reply server::carry_out(const read_cell_request& message, step& at) {
+  if (message.watch > duration::zero()) watch(message.name, message.watch, at);
   return read_cell_reply{look_up_cell(*message.name).now};
 }
 
@@ -46,12 +76,14 @@ reply server::carry_out(const swap_cell_request& message, step& at) {
   cell_state& stored = cells_[wanted.name->str()];
   stored.now = {wanted.value, next_version(found.now.version, at.now), wanted.token};
   stored.writer = wanted.writer;
+  tell_watchers(wanted.name, at);
   return swapped(stored.now);
 }
 
-reply server::carry_out(const open_cell_request& message, step&) {
+reply server::carry_out(const open_cell_request& message, step& at) {
   cell_state& found = cells_[message.name->str()];
   if (message.token < found.now.highest) return open_cell_reply{};
+  if (message.token > found.now.highest) tell_watchers(message.name, at);
   found.now.highest = message.token;
   return open_cell_reply{found.now};
 }

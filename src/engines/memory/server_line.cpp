@@ -45,6 +45,10 @@ std::vector<push> server::connect(client_id client) {
       pushes.push_back({push::kind::look_again, client, name.name, one.owner, ticket, {}});
     }
   }
+  for (auto& [cell, watched] : watches_) {
+    if (watched.until.erase(client) == 0) continue;
+    pushes.push_back({push::kind::cell_changed, client, watched.name, {}, 0, {}});
+  }
   return pushes;
 }
 
@@ -98,6 +102,22 @@ bool server::passed_over(const waiter& one, const owner_id& asking) const {
   return one.owner != asking && !connected_.contains(one.client);
 }
 
+/// Two who share and both want the whole name would wait for each other for ever: the second is
+/// told at once. Those who cannot be heard just now count too, for they keep their place.
+bool server::conflicts(const name_state& name, const seam::claim& upgrade, server_time now) {
+  const auto exclusive = [](const auto& one) { return one.want.mode == claim_mode::exclusive; };
+  return seam::is_upgrade(upgrade) &&
+         (std::any_of(name.holders.begin(), name.holders.end(), exclusive) ||
+          std::any_of(name.line.begin(), name.line.end(), [&](const auto& entry) {
+            return entry.second.place_end > now && exclusive(entry.second);
+          }));
+}
+
+bool server::shares(name_state& name, const std::optional<owner_id>& owner) {
+  const holder* found = owner ? find_holder(name, *owner) : nullptr;
+  return found != nullptr && found->want.mode == claim_mode::shared;
+}
+
 void server::serve(name_state& name, step& at, const owner_id& asking) {
   const std::size_t first_push = at.pushes.size();
   seam::line_so_far before;
@@ -110,7 +130,7 @@ void server::serve(name_state& name, step& at, const owner_id& asking) {
       continue;
     }
     if (passed_over(next, asking)) continue;
-    const bool goes_in = before.admits(next.want);
+    const bool goes_in = before.admits(next.want, shares(name, next.beside));
     before.add(next.want);
     if (!goes_in) continue;
     if (name.fence_top == fence::max_value) break;
