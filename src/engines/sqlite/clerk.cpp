@@ -27,6 +27,7 @@ ask_outcome clerk::ask(const seam::claim& claim, const remembered& before) {
   } else if (place && claim.wait) {
     place->place_ends = now_ + seam::offer_lease(place->lease);
     place->client = from_;
+    place->beside = seam::beside(claim);
     rows_.put_waiter(at.name, *place);
   }
   serve(at, claim.owner);
@@ -59,6 +60,11 @@ ask_outcome clerk::ask(const seam::claim& claim, const remembered& before) {
 ask_outcome clerk::admit_newcomer(scene& at, const seam::claim& claim) {
   const seam::wish want = seam::wish_of(claim);
   const bool permit = want.mode == claim_mode::permit;
+  if (conflicts(at, claim)) {
+    refuse(at, errc::upgrade_conflict,
+           "another exclusive claim on '" + claim.name->str() +
+               "' was first; release the shared hold and acquire anew");
+  }
   seam::line_so_far before;
   std::optional<std::int32_t> permits_of;
   const auto note = [&](const seam::wish& other) {
@@ -79,7 +85,7 @@ ask_outcome clerk::admit_newcomer(scene& at, const seam::claim& claim) {
            "'" + claim.name->str() + "' is a semaphore of " + std::to_string(*permits_of) +
                " permits, not of " + std::to_string(want.of));
   }
-  if (before.admits(want)) {
+  if (before.admits(want, shares(at, seam::beside(claim)))) {
     const holder& mine =
         grant(at, {.owner = claim.owner, .want = want, .lease = claim.lease, .client = from_});
     return {seam::ask_result::granted, mine, at.waiters() > 0, 0, {}};
@@ -101,7 +107,8 @@ ask_outcome clerk::enter_line(scene& at, const seam::claim& claim) {
                     .place_ends = now_ + seam::offer_lease(claim.lease),
                     .since = now_,
                     .client = from_,
-                    .ticket = std::max(last + 1, now_.time_since_epoch().count())};
+                    .ticket = std::max(last + 1, now_.time_since_epoch().count()),
+                    .beside = seam::beside(claim)};
   const std::int64_t before = at.waiters();
   if (before == 0) {
     if (at.row.exclusive) tell(at, at.row.exclusive->client);
@@ -126,7 +133,7 @@ void clerk::renew(seam::renewal& item) {
   const seam::grant& held = item.held;
   const std::int64_t proof = held.first.value();
   item.outcome = seam::renewal::result::lost;
-  if (!item.want_fences && !item.detach) {
+  if (!item.want_fences && !item.detach && !item.share) {
     if (rows_.renew_alone(held.name->view(), held.owner, proof, item.lease, now_)) {
       item.outcome = seam::renewal::result::renewed;
       item.granted_lease = item.lease;
@@ -135,7 +142,9 @@ void clerk::renew(seam::renewal& item) {
   }
   scene at = open(held.name->view());
   holder* const mine = find_holder(at, held.owner, proof);
-  if (mine != nullptr && mine->ends > now_) {
+  const bool lost = mine == nullptr || mine->ends <= now_ ||
+                    (item.share && mine->want.mode == claim_mode::permit);
+  if (!lost) {
     if (item.detach) mine->client = nobody;
     if (item.want_fences && at.row.top < fence::max_value) {
       const auto [first, last] = take_block(at);
@@ -144,6 +153,11 @@ void clerk::renew(seam::renewal& item) {
       item.more_last = fence{last};
     }
     extend(at, *mine, item.lease);
+    if (item.share && mine->want.mode == claim_mode::exclusive) {
+      share(at, *mine);
+      drop_expired(at);
+      serve(at);
+    }
     item.outcome = seam::renewal::result::renewed;
     item.granted_lease = item.lease;
     item.wanted = at.waiters() > 0;

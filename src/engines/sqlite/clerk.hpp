@@ -94,6 +94,9 @@ class clerk {
                                    const remembered& before);
   void leave_line(scene& at, ticket_number ticket);
   ask_outcome admit_newcomer(scene& at, const seam::claim& claim);
+  /// Another exclusive claim, which holds the name or stands in line, was here before the upgrade.
+  bool conflicts(const scene& at, const seam::claim& upgrade);
+  static bool shares(scene& at, const std::optional<owner_id>& owner);
   ask_outcome enter_line(scene& at, const seam::claim& claim);
   ask_outcome in_line(const scene& at, const waiter& mine, std::int64_t before);
   void drop_ended_places(scene& at);
@@ -101,6 +104,9 @@ class clerk {
   static holder* find_holder(scene& at, const owner_id& owner);
   static holder* find_holder(scene& at, const owner_id& owner, std::int64_t fence);
   void extend(scene& at, holder& one, duration lease);
+  /// An exclusive holder becomes one who shares.
+  void share(scene& at, holder& one);
+  holder& join(scene& at, holder fresh);
   void write_back(scene& at, const holder& one);
   void remove_holder(scene& at, const holder& gone);
 

@@ -1,5 +1,6 @@
 // Values that are compared and set: the rules of the memory server, over one row.
 #include "engines/sqlite/clerk.hpp"
+#include "engines/sqlite/wake_file.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -22,6 +23,7 @@ seam::swap_answer clerk::swap_cell(const seam::cell_swap& wanted) {
   const cell_row next{{wanted.value, std::max(found.now.version + 1, by_clock), wanted.token},
                       wanted.writer};
   rows_.put_cell(wanted.name->view(), next);
+  notices_.push_back({watchers, wake_file::hash_of(wanted.name->view())});
   return swapped(next.now);
 }
 
@@ -31,6 +33,7 @@ std::optional<seam::cell> clerk::open_cell(const lock_name& name, fence token) {
   if (token != found.now.highest) {
     found.now.highest = token;
     rows_.put_cell(name.view(), found);
+    notices_.push_back({watchers, wake_file::hash_of(name.view())});
   }
   return std::move(found.now);
 }

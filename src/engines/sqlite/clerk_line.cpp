@@ -75,6 +75,25 @@ void clerk::drop_ended_places(scene& at) {
   }
 }
 
+bool clerk::conflicts(const scene& at, const seam::claim& upgrade) {
+  if (!seam::is_upgrade(upgrade)) return false;
+  const auto exclusive = [](const auto& one) { return one.want.mode == claim_mode::exclusive; };
+  if (at.row.exclusive || std::ranges::any_of(at.sharers, exclusive)) return true;
+  ticket_number last = 0;
+  while (const auto other = rows_.next_waiter(at.name, last)) {
+    last = other->ticket;
+    const bool stands =
+        other->place_ends > now_ && !surely_gone(rows_.client(other->client).process, self_);
+    if (stands && exclusive(*other)) return true;
+  }
+  return false;
+}
+
+bool clerk::shares(scene& at, const std::optional<owner_id>& owner) {
+  const holder* const found = owner ? find_holder(at, *owner) : nullptr;
+  return found != nullptr && found->want.mode == claim_mode::shared;
+}
+
 void clerk::serve(scene& at, const owner_id& asking) {
   if (at.waiters() <= 0) return;
   seam::line_so_far before;
@@ -92,7 +111,7 @@ void clerk::serve(scene& at, const owner_id& asking) {
       leave_line(at, last);
       continue;
     }
-    const bool goes_in = before.admits(next->want);
+    const bool goes_in = before.admits(next->want, shares(at, next->beside));
     before.add(next->want);
     if (!goes_in) continue;
     if (at.row.top == fence::max_value) break;
@@ -123,11 +142,17 @@ holder& clerk::grant(scene& at, holder fresh) {
   fresh.since = now_;
   fresh.ends = now_ + fresh.lease;
   at.changed = true;
-  if (fresh.want.mode == claim_mode::exclusive) return at.row.exclusive.emplace(std::move(fresh));
+  const bool alone = fresh.want.mode == claim_mode::exclusive && at.sharers.empty();
+  return alone ? at.row.exclusive.emplace(std::move(fresh)) : join(at, std::move(fresh));
+}
+
+/// Those who hold together with others. An upgrade and the shared grant beside it do, too.
+holder& clerk::join(scene& at, holder fresh) {
   const ticket_number last = at.sharers.empty() ? 0 : at.sharers.back().ticket;
   fresh.ticket = std::max(last + 1, now_.time_since_epoch().count());
   rows_.put_sharer(at.name, fresh);
   ++at.row.crowd;
+  at.changed = true;
   return at.sharers.emplace_back(std::move(fresh));
 }
 
@@ -140,8 +165,16 @@ void clerk::extend(scene& at, holder& one, duration lease) {
   write_back(at, one);
 }
 
+void clerk::share(scene& at, holder& one) {
+  one.want = {.mode = claim_mode::shared};
+  if (!at.row.exclusive) return write_back(at, one);
+  holder shared = one;
+  at.row.exclusive.reset();
+  join(at, std::move(shared));
+}
+
 void clerk::write_back(scene& at, const holder& one) {
-  if (one.want.mode == claim_mode::exclusive) {
+  if (at.row.exclusive) {
     at.changed = true;
   } else {
     rows_.put_sharer(at.name, one);
@@ -150,7 +183,7 @@ void clerk::write_back(scene& at, const holder& one) {
 
 void clerk::remove_holder(scene& at, const holder& gone) {
   at.changed = true;
-  if (gone.want.mode == claim_mode::exclusive) {
+  if (at.row.exclusive) {
     at.row.exclusive.reset();
     return;
   }

@@ -105,7 +105,12 @@ std::vector<client_number> connection::member_numbers() const {
 
 void connection::tell_others(const std::vector<notice>& notices) noexcept {
   for (const notice& each : notices) {
-    if (!is_member(each.client) && !muted()) wake_->post(each.client, each.name_hash);
+    if (is_member(each.client) || muted()) continue;
+    if (each.client == watchers) {
+      wake_->tell_watchers(each.name_hash, clock_.now());
+    } else {
+      wake_->post(each.client, each.name_hash);
+    }
   }
 }
 

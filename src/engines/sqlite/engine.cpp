@@ -24,6 +24,7 @@ constexpr seam::traits offered{.name = "sqlite",
                                .outlives_process = true,
                                .watches_process = true,
                                .cells = true,
+                               .watches_cells = true,
                                .works_after_fork = false,
                                .lease_min = 10ms,
                                .lease_max = 24h};
@@ -124,6 +125,7 @@ engine::engine(const place& place, std::string who, seam::turn& turn, seam::cloc
       listener_{*connection_,
                 self_,
                 interests_,
+                cells_,
                 turn,
                 clock,
                 [this](const std::vector<listener::posted_ask>& asks) { answer_asks(asks); }} {
@@ -325,6 +327,15 @@ seam::cell engine::read_cell(const lock_name& name, time_point give_up) {
   connection_->read(
       give_up, [&](ledger& rows, const process_id&) { found = rows.find_cell(name.view()).now; });
   return found;
+}
+
+seam::cell engine::watch_cell(const lock_name& name, duration span, time_point give_up) {
+  const time_point now = clock_.now();
+  const time_point until = span > time_point::max() - now ? time_point::max() : now + span;
+  cells_.note(name, until, now);
+  listener_.attend();
+  connection_->wake()->watch(self_.number(), wake_file::hash_of(name.view()), until, now);
+  return read_cell(name, give_up);
 }
 
 seam::swap_answer engine::swap_cell(const seam::cell_swap& wanted, time_point give_up) {

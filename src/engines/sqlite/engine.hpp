@@ -36,6 +36,7 @@ class engine final : public seam::engine {
   lock_info look(const lock_name& name, time_point give_up) override;
   std::vector<lock_info> list(std::string_view prefix, time_point give_up) override;
   seam::cell read_cell(const lock_name& name, time_point give_up) override;
+  seam::cell watch_cell(const lock_name& name, duration span, time_point give_up) override;
   seam::swap_answer swap_cell(const seam::cell_swap& wanted, time_point give_up) override;
   std::optional<seam::cell> open_cell(const lock_name& name, fence token,
                                       time_point give_up) override;
@@ -56,6 +57,7 @@ class engine final : public seam::engine {
   const std::shared_ptr<connection> connection_;
   member self_;
   interests interests_;
+  seam::watched_cells cells_;
   crowd_hint crowds_;
   listener listener_;
   bool closed_ = false;

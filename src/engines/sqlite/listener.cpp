@@ -38,10 +38,11 @@ struct listener::event {
 };
 
 listener::listener(connection& connection, const member& self, interests& interests,
-                   seam::turn& turn, seam::clock& clock, on_asks answer)
+                   seam::watched_cells& cells, seam::turn& turn, seam::clock& clock, on_asks answer)
     : connection_{connection},
       self_{self},
       interests_{interests},
+      cells_{cells},
       turn_{turn},
       clock_{clock},
       answer_{std::move(answer)} {}
@@ -129,7 +130,8 @@ void listener::sleep(std::uint32_t seen) {
   idle_.store(length == nap_when_idle);
   slow_.store(length > tick_far);
   // Whoever came before that was said has not rung, and whoever comes later does.
-  if (waited_.load() ? slow_.load() : idle_.load() && interests_.any()) {
+  const bool listens = interests_.any() || cells_.any(now);
+  if (waited_.load() ? slow_.load() : idle_.load() && listens) {
     attentive_until_ = now + attention;
     idle_.store(false);
     slow_.store(false);
@@ -151,14 +153,27 @@ void listener::hear_news() {
   const std::uint32_t end = box_->posted.load();
   bool missed = end - heard_ > mailbox::kept;
   std::vector<interest> concerned;
+  std::vector<std::uint32_t> hashes;
   for (std::uint32_t number = heard_; !missed && number != end; ++number) {
     const auto hash = wake_file::posted(*box_, number);
     missed = !hash;
-    if (hash) std::ranges::move(interests_.about(*hash), std::back_inserter(concerned));
+    if (!hash) break;
+    std::ranges::move(interests_.about(*hash), std::back_inserter(concerned));
+    hashes.push_back(*hash);
   }
+  if (missed || !hashes.empty()) report_cells(hashes, missed);
   // What the missed ones told of was committed before they were posted: a look finds all of it.
   hear(missed ? interests_.all() : concerned);
   heard_ = end;
+}
+
+/// Whoever watches a cell reads it: what is told needs no look at the rows.
+void listener::report_cells(const std::vector<std::uint32_t>& hashes, bool every) {
+  for (const seam::name_ref& cell : cells_.all(clock_.now())) {
+    const auto hash = wake_file::hash_of(cell->view());
+    const bool told = every || std::ranges::find(hashes, hash) != hashes.end();
+    if (told) turn_.cell_changed(*cell);
+  }
 }
 
 void listener::hear_about(std::uint32_t name_hash) { hear(interests_.about(name_hash)); }
@@ -236,7 +251,7 @@ duration listener::tick_length(time_point now) const {
   if (interests_.any_waiting()) return tick_far;
   // Who takes turns at a lock waits again before long: no need to go to sleep in between.
   if (now < attentive_until_) return tick_near;
-  return interests_.any() ? tick_otherwise : nap_when_idle;
+  return interests_.any() || cells_.any(now) ? tick_otherwise : nap_when_idle;
 }
 
 void listener::tick() {

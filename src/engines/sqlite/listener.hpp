@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/watched_cells.hpp"
 #include "engines/sqlite/connection.hpp"
 #include "engines/sqlite/interests.hpp"
 
@@ -24,8 +25,8 @@ class listener {
   };
   using on_asks = std::function<void(const std::vector<posted_ask>&)>;
 
-  listener(connection& connection, const member& self, interests& interests, seam::turn& turn,
-           seam::clock& clock, on_asks answer);
+  listener(connection& connection, const member& self, interests& interests,
+           seam::watched_cells& cells, seam::turn& turn, seam::clock& clock, on_asks answer);
   ~listener();
   listener(const listener&) = delete;
   listener& operator=(const listener&) = delete;
@@ -49,6 +50,7 @@ class listener {
   void listen_once();
   void answer_asks();
   void hear_news();
+  void report_cells(const std::vector<std::uint32_t>& hashes, bool every);
   void hear(const std::vector<interest>& about);
   static sight look_at_rows(ledger& rows, const seam::name_ref& name);
   static void judge(const sight& seen, const interest& one, std::vector<event>& events);
@@ -61,6 +63,7 @@ class listener {
   connection& connection_;
   const member& self_;
   interests& interests_;
+  seam::watched_cells& cells_;
   seam::turn& turn_;
   seam::clock& clock_;
   const on_asks answer_;

@@ -45,8 +45,8 @@ constexpr const char* put_sql =
 constexpr const char* put_claim_sql =
     "INSERT INTO claims (name, state, " CROSSLOCK_CLAIM_COLUMNS
     ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) "
-    "ON CONFLICT DO UPDATE SET owner = ?4, client = ?5, first = ?9, last = ?10, lease = ?11, "
-    "ends = ?12, since = ?13, offer = ?14";
+    "ON CONFLICT DO UPDATE SET owner = ?4, client = ?5, mode = ?6, first = ?9, last = ?10, "
+    "lease = ?11, ends = ?12, since = ?13, offer = ?14";
 
 enum claim_state : std::int64_t { holds = 0, waits = 1 };
 
@@ -236,7 +236,8 @@ waiter ledger::read_waiter(const query& row) {
           .place_ends = time_of(row, 9),
           .since = time_of(row, 10),
           .client = row.number(2),
-          .ticket = row.number(0)};
+          .ticket = row.number(0),
+          .beside = row.is_null(6) ? std::nullopt : std::optional{row.owner(6)}};
 }
 
 std::optional<waiter> ledger::next_waiter(std::string_view name, ticket_number after) {
@@ -273,8 +274,13 @@ std::int64_t ledger::waiters_before(std::string_view name, ticket_number ticket,
 }
 
 void ledger::put_waiter(std::string_view name, const waiter& one) {
-  query{put_claim_}
-      .bind(1, name)
+  query writing{put_claim_};
+  if (one.beside) {
+    writing.bind(9, *one.beside);
+  } else {
+    writing.bind_null(9);
+  }
+  writing.bind(1, name)
       .bind(2, waits)
       .bind(3, one.ticket)
       .bind(4, one.owner)
@@ -282,7 +288,6 @@ void ledger::put_waiter(std::string_view name, const waiter& one) {
       .bind(6, static_cast<std::int64_t>(one.want.mode))
       .bind(7, one.want.permits)
       .bind(8, one.want.of)
-      .bind_null(9)
       .bind_null(10)
       .bind(11, one.lease.count())
       .bind(12, ns(one.place_ends))

@@ -18,6 +18,8 @@ namespace crosslock::sqlite {
 
 using client_number = std::int64_t;
 inline constexpr client_number nobody = 0;  ///< bound to no process: only its lease counts
+/// Of a notice: whoever watches the cell of that name.
+inline constexpr client_number watchers = -1;
 using ticket_number = std::int64_t;
 
 /// One holder.
@@ -42,13 +44,14 @@ struct waiter {
   time_point since{};
   client_number client = nobody;
   ticket_number ticket = 0;
+  std::optional<owner_id> beside{};  ///< upgrades: the shared grant that is not in the way
 };
 
 /// The row of one name.
 struct lock_row {
-  std::int64_t top = 0;    ///< the highest fence ever given
-  std::int64_t crowd = 0;  ///< how many rows of claims there are
-  std::optional<holder> exclusive;
+  std::int64_t top = 0;             ///< the highest fence ever given
+  std::int64_t crowd = 0;           ///< how many rows of claims there are
+  std::optional<holder> exclusive;  ///< when nobody holds it together with him
 };
 
 /// The row of one cell.
@@ -82,7 +85,8 @@ class ledger {
   void put(std::string_view name, const lock_row& row);
 
   std::vector<holder> sharers(std::string_view name);
-  /// The exclusive holder, or else those who hold it together.
+  /// The exclusive holder, or else those who hold it together: these may be an upgrade and the
+  /// shared grant that it stands beside.
   std::vector<holder> holders(std::string_view name, const lock_row& row);
   void put_sharer(std::string_view name, const holder& one);
   void remove_sharer(std::string_view name, ticket_number ticket);

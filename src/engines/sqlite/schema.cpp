@@ -54,8 +54,8 @@ CREATE TABLE claims (
   mode INTEGER NOT NULL,        -- 0 exclusive, 1 shared, 2 permits
   permits INTEGER NOT NULL,
   of INTEGER NOT NULL,
-  first INTEGER,                -- holders: their fences
-  last INTEGER,
+  first INTEGER,                -- holders: their fences; an upgrade that waits: the owner of the
+  last INTEGER,                 -- ... shared grant that is not in its way
   lease INTEGER NOT NULL,
   ends INTEGER NOT NULL,        -- of the lease, or of the place in line
   since INTEGER NOT NULL,
@@ -82,7 +82,8 @@ holders AS (
   SELECT name, 'exclusive' AS mode, owner, client, first, ends, since FROM locks
   WHERE owner IS NOT NULL
   UNION ALL
-  SELECT name, CASE mode WHEN 1 THEN 'shared' ELSE permits || ' of ' || of END,
+  SELECT name, CASE mode WHEN 0 THEN 'exclusive' WHEN 1 THEN 'shared'
+    ELSE permits || ' of ' || of END,
     owner, client, first, ends, since FROM claims WHERE state = 0)
 SELECT h.name, h.mode, coalesce(c.who, '') AS holder, lower(hex(h.owner)) AS owner,
   datetime(about.booted + h.since / 1e9, 'unixepoch') AS since,

@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 
 namespace crosslock::sqlite {
@@ -82,6 +84,27 @@ int open_or_make(const std::string& path, const std::string& database_path) {
   }
 }
 
+/// What lasts longer was written before the machine was restarted.
+constexpr std::uint32_t longest_watch = 3600;
+
+std::uint32_t seconds(time_point moment) noexcept {
+  constexpr std::int64_t most = INT32_MAX;
+  const auto since_boot = std::chrono::floor<std::chrono::seconds>(moment.time_since_epoch());
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(since_boot.count(), 0, most));
+}
+
+bool lasts(std::uint64_t entry, std::uint32_t now) noexcept {
+  const auto until = static_cast<std::uint32_t>(entry);
+  return until >= now && until <= now + longest_watch;
+}
+
+void raise(std::atomic<std::uint64_t>& word, std::uint32_t until, std::uint32_t now) noexcept {
+  std::uint64_t found = word.load();
+  while (!lasts(found, now) || found < until) {
+    if (word.compare_exchange_weak(found, until)) return;
+  }
+}
+
 }  // namespace
 
 wake_file::wake_file(const std::string& database_path) : path_{path_for(database_path)} {
@@ -124,7 +147,10 @@ std::uint32_t wake_file::hash_of(std::string_view name) noexcept {
 }
 
 void wake_file::post(std::int64_t client, std::uint32_t name_hash) const noexcept {
-  mailbox& box = mailbox_of(client);
+  post_to(mailbox_of(client), name_hash);
+}
+
+void wake_file::post_to(mailbox& box, std::uint32_t name_hash) noexcept {
   const std::uint32_t number = box.posted.fetch_add(1);
   box.names[number % mailbox::kept].store(std::uint64_t{number} << 32U | name_hash);
   ring(box);
@@ -134,6 +160,47 @@ std::optional<std::uint32_t> wake_file::posted(const mailbox& box, std::uint32_t
   const std::uint64_t found = box.names[number % mailbox::kept].load();
   if (found >> 32U != number) return std::nullopt;
   return static_cast<std::uint32_t>(found);
+}
+
+void wake_file::watch(std::int64_t client, std::uint32_t name_hash, time_point until,
+                      time_point now) const noexcept {
+  const std::uint32_t now_s = seconds(now);
+  const std::uint32_t until_s = std::min(seconds(until) + 1, now_s + longest_watch);
+  const std::uint64_t mine = std::uint64_t{name_hash} << 32U | until_s;
+  watch_box& box = words_->watches[static_cast<std::uint64_t>(client) % wake_layout::mailboxes];
+  for (;;) {
+    std::atomic<std::uint64_t>* place = nullptr;
+    std::uint64_t there = 0;
+    for (auto& each : box.cells) {
+      const std::uint64_t found = each.load();
+      const bool same = found >> 32U == name_hash;
+      if (!same && (place != nullptr || lasts(found, now_s))) continue;
+      place = &each;
+      there = found;
+      if (same) break;
+    }
+    if (place == nullptr) {
+      raise(box.all, until_s, now_s);
+      break;
+    }
+    const bool enough = there >> 32U == name_hash && lasts(there, now_s) && there >= mine;
+    if (enough || place->compare_exchange_strong(there, mine)) break;
+  }
+  raise(words_->watched_until, until_s, now_s);
+}
+
+void wake_file::tell_watchers(std::uint32_t name_hash, time_point now) const noexcept {
+  const std::uint32_t now_s = seconds(now);
+  if (!lasts(words_->watched_until.load(), now_s)) return;
+  for (std::size_t i = 0; i < wake_layout::mailboxes; ++i) {
+    const watch_box& box = words_->watches[i];
+    const bool watches = lasts(box.all.load(), now_s) ||
+                         std::any_of(box.cells.begin(), box.cells.end(), [&](const auto& each) {
+                           const std::uint64_t found = each.load();
+                           return found >> 32U == name_hash && lasts(found, now_s);
+                         });
+    if (watches) post_to(words_->mail[i], name_hash);
+  }
 }
 
 void wake_file::ring(mailbox& box) noexcept {

@@ -2,6 +2,8 @@
 // in it is a hint: it may be lost, wrong or removed at any moment, and only costs time then.
 #pragma once
 
+#include <crosslock/time.hpp>
+
 #include <sys/types.h>
 
 #include <array>
@@ -27,6 +29,14 @@ struct mailbox {
 };
 static_assert(sizeof(mailbox) == 64);
 
+/// Which cells the clients of one mailbox watch: the hash of the name, and below it until when, in
+/// seconds of the boot clock. Nobody takes an entry out; the next who watches may, when it is over.
+struct watch_box {
+  std::array<std::atomic<std::uint64_t>, 7> cells{};
+  std::atomic<std::uint64_t> all{0};  ///< until when: there were more than there is room for
+};
+static_assert(sizeof(watch_box) == 64);
+
 /// Where writers queue (gate.hpp).
 struct alignas(64) gate_words {
   std::atomic<std::uint32_t> state{0};
@@ -43,6 +53,9 @@ struct wake_layout {
   std::atomic<std::uint64_t> commits{0};  ///< write transactions of all processes, for inspection
   alignas(64) gate_words gate;
   std::array<mailbox, mailboxes> mail;
+  /// Until when anybody watches any cell: those who write one need not look further.
+  alignas(64) std::atomic<std::uint64_t> watched_until{0};
+  alignas(64) std::array<watch_box, mailboxes> watches;
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -68,6 +81,10 @@ class wake_file {
   }
   /// Tells a client that something happened to a name.
   void post(std::int64_t client, std::uint32_t name_hash) const noexcept;
+  /// Whoever writes a cell with that name tells the client from now on, for an hour at most.
+  void watch(std::int64_t client, std::uint32_t name_hash, time_point until,
+             time_point now) const noexcept;
+  void tell_watchers(std::uint32_t name_hash, time_point now) const noexcept;
   /// The hash that was posted under that number, if it is still, or already, there.
   static std::optional<std::uint32_t> posted(const mailbox& box, std::uint32_t number) noexcept;
   /// Wakes whoever waits at a mailbox, without news.
@@ -77,6 +94,8 @@ class wake_file {
   bool in_place() const noexcept;
 
  private:
+  static void post_to(mailbox& box, std::uint32_t name_hash) noexcept;
+
   const std::string path_;
   wake_layout* words_ = nullptr;
   ::dev_t device_{};
