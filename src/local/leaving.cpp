@@ -42,6 +42,29 @@ release_result line::release(section& section) noexcept {
   return result;
 }
 
+bool line::retire(section& section) noexcept {
+  afterwards after{*this};
+  {
+    const std::lock_guard guard{mutex_};
+    if (section.state_.load() != section::state::held) return false;
+    if (section.lost_reason() != loss_reason::none) return false;
+    const std::shared_ptr<tenancy> grant = section.tenancy_;
+    const bool last = grant->only_user_is(section);
+    if (last && !home_.keeper().end(*grant)) return false;  // its loss is about to be told
+    section.state_.store(section::state::released);
+    tenancy::remove_user(section);
+    if (last) {
+      after.release(grant->grant, home_.clock().now() + grant->claim.lease);
+      forget_grant(*grant);
+      advance(after);
+    } else {
+      hurry_upgrade(*grant, after);
+    }
+  }
+  after.run();
+  return true;
+}
+
 release_result line::give_back(tenure& giving) noexcept {
   // Stop renewing first: no renewal begins after the release.
   if (!home_.keeper().end(giving)) {

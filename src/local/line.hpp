@@ -40,6 +40,9 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
   /// Takes a detached hold up; null when it is no longer there. Only on a line of its own.
   std::shared_ptr<section> adopt(const receipt& paper, const wish& wish);
   release_result release(section& section) noexcept;
+  /// The same without waiting for the server: it is given back in the background. False when it was
+  /// lost before.
+  bool retire(section& section) noexcept;
   receipt detach(section& section);
   /// The exclusive section that may take the place of this shared one, which is still held then;
   /// null when out of time or stopped.

@@ -113,11 +113,15 @@ std::shared_ptr<section> section::upgrade(time_point end, std::stop_token stop) 
       *this,
       {.want = {}, .lease = lease, .fixed = tenancy_->fixed, .end = end, .stop = std::move(stop)});
   if (!next) return nullptr;
-  if (release() == release_result::lost) {
-    // What was lost never becomes valid again: whoever was told so may have acted on it.
-    next->release();
+  // The exclusive grant came beside a shared one that lives: only what is known here can speak
+  // against it. What was lost never becomes valid again, whoever was told so may have acted on it.
+  if (!valid() || !line_->retire(*this)) {
+    line_->retire(*next);
+    next->report_end(release_result::released);
+    check();
     throw error{errc::lost, "the shared hold of '" + name().str() + "' was lost meanwhile"};
   }
+  report_end(release_result::released);
   // Who listens for the loss of the hold goes on listening.
   std::optional<std::stop_source> lost_already;
   {

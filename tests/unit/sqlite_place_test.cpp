@@ -170,6 +170,30 @@ TEST(arrive, a_client_that_lives_is_not_taken_for_dead_from_another_time) {
   EXPECT_EQ(base.ask_number("SELECT count(*) FROM clients"), 1);
 }
 
+TEST(prepare, a_file_of_the_first_schema_is_brought_up_to_date_with_what_it_holds) {
+  const scratch dir;
+  const std::string path = dir.file("locks.db");
+  {
+    rig desk{path};
+    ASSERT_EQ(desk.ask("stock", 1).result, seam::ask_result::granted);
+  }
+  {
+    database older{path, durability::normal, seam::real_clock()};
+    older.run("DROP VIEW held");
+    for (const char* column : {"mode", "permits", "\"of\""}) {
+      older.run((std::string{"ALTER TABLE locks DROP COLUMN "} + column).c_str());
+    }
+    older.run("CREATE VIEW held AS SELECT name FROM locks");
+    older.run("PRAGMA user_version = 1");
+  }
+  rig desk{path};
+  EXPECT_EQ(desk.look("stock").holders.size(), 1U);
+  EXPECT_EQ(desk.ask("stock", 2).result, seam::ask_result::busy);
+  database now{path, durability::normal, seam::real_clock()};
+  EXPECT_EQ(now.ask_number("SELECT user_version FROM pragma_user_version"), schema_version);
+  EXPECT_EQ(now.ask_number("SELECT count(*) FROM held WHERE mode = 'exclusive'"), 1);
+}
+
 TEST(held, the_view_shows_holders_for_the_shell) {
   const scratch dir;
   rig desk{dir.file("locks.db")};

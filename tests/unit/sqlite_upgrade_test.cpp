@@ -145,7 +145,7 @@ TEST_F(sqlite_upgrade, without_the_shared_grant_it_is_a_plain_claim_and_a_holder
   release(1ms, shared(1), old.mine.first);
   const auto granted = ask(2ms, upgrade(11, 1));
   EXPECT_EQ(granted.result, ask_result::granted);
-  EXPECT_TRUE(rows_.find("a")->exclusive) << "nobody holds it together with it";
+  EXPECT_TRUE(rows_.find("a")->alone) << "nobody holds it together with it";
   EXPECT_EQ(refusal_of(3ms, upgrade(12, 1)), errc::upgrade_conflict);
 }
 

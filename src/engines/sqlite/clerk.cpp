@@ -71,7 +71,7 @@ ask_outcome clerk::admit_newcomer(scene& at, const seam::claim& claim) {
     before.add(other);
     if (other.mode == claim_mode::permit) permits_of = other.of;
   };
-  if (at.row.exclusive) note(at.row.exclusive->want);
+  if (at.row.alone) note(at.row.alone->want);
   for (const holder& other : at.sharers) note(other.want);
   ticket_number last = 0;
   while (at.waiters() > 0 && (!before.closed() || (permit && !permits_of))) {
@@ -111,7 +111,7 @@ ask_outcome clerk::enter_line(scene& at, const seam::claim& claim) {
                     .beside = seam::beside(claim)};
   const std::int64_t before = at.waiters();
   if (before == 0) {
-    if (at.row.exclusive) tell(at, at.row.exclusive->client);
+    if (at.row.alone) tell(at, at.row.alone->client);
     for (const holder& other : at.sharers) tell(at, other.client);
   }
   rows_.put_waiter(at.name, mine);
@@ -173,7 +173,7 @@ seam::release_answer clerk::release(const seam::grant& grant, bool& left_alone) 
   drop_expired(at);
   serve(at);
   save(at);
-  left_alone = !at.row.exclusive && at.row.crowd == 0;
+  left_alone = !at.row.alone && at.row.crowd == 0;
   return ours ? seam::release_answer::released : seam::release_answer::not_owner;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <tuple>
+#include <utility>
 
 namespace crosslock::sqlite {
 namespace {
@@ -30,8 +31,11 @@ clerk::scene clerk::open(std::string_view name) {
   scene at{.name = name, .row = {}, .sharers = {}, .changed = false};
   if (const auto found = rows_.find(name)) {
     at.row = *found;
-    // Nobody holds a name together with an exclusive holder.
-    if (at.row.crowd > 0 && !at.row.exclusive) at.sharers = rows_.sharers(name);
+    if (at.row.crowd > 0 && !at.row.alone) at.sharers = rows_.sharers(name);
+    // Somebody has come to one who would share: from now on he stands among the others.
+    if (at.row.alone && at.row.alone->want.mode != claim_mode::exclusive) {
+      join(at, *std::exchange(at.row.alone, std::nullopt));
+    }
   } else {
     at.row.top = rows_.fence_floor();
   }
@@ -50,7 +54,7 @@ void clerk::refuse(scene& at, errc code, const std::string& why) {
 
 template <class Ended>
 void clerk::drop_if(scene& at, Ended&& ended) {
-  if (at.row.exclusive && ended(*at.row.exclusive)) remove_holder(at, *at.row.exclusive);
+  if (at.row.alone && ended(*at.row.alone)) remove_holder(at, *at.row.alone);
   for (std::size_t i = at.sharers.size(); i-- > 0;) {
     if (ended(at.sharers[i])) remove_holder(at, at.sharers[i]);
   }
@@ -78,7 +82,7 @@ void clerk::drop_ended_places(scene& at) {
 bool clerk::conflicts(const scene& at, const seam::claim& upgrade) {
   if (!seam::is_upgrade(upgrade)) return false;
   const auto exclusive = [](const auto& one) { return one.want.mode == claim_mode::exclusive; };
-  if (at.row.exclusive || std::ranges::any_of(at.sharers, exclusive)) return true;
+  if (at.row.alone || std::ranges::any_of(at.sharers, exclusive)) return true;
   ticket_number last = 0;
   while (const auto other = rows_.next_waiter(at.name, last)) {
     last = other->ticket;
@@ -97,7 +101,7 @@ bool clerk::shares(scene& at, const std::optional<owner_id>& owner) {
 void clerk::serve(scene& at, const owner_id& asking) {
   if (at.waiters() <= 0) return;
   seam::line_so_far before;
-  if (at.row.exclusive) before.add(at.row.exclusive->want);
+  if (at.row.alone) before.add(at.row.alone->want);
   for (const holder& one : at.sharers) before.add(one.want);
   ticket_number last = 0;
   while (at.waiters() > 0 && !before.closed()) {
@@ -143,7 +147,7 @@ holder& clerk::grant(scene& at, holder fresh) {
   fresh.ends = now_ + fresh.lease;
   at.changed = true;
   const bool alone = fresh.want.mode == claim_mode::exclusive && at.sharers.empty();
-  return alone ? at.row.exclusive.emplace(std::move(fresh)) : join(at, std::move(fresh));
+  return alone ? at.row.alone.emplace(std::move(fresh)) : join(at, std::move(fresh));
 }
 
 /// Those who hold together with others. An upgrade and the shared grant beside it do, too.
@@ -167,14 +171,14 @@ void clerk::extend(scene& at, holder& one, duration lease) {
 
 void clerk::share(scene& at, holder& one) {
   one.want = {.mode = claim_mode::shared};
-  if (!at.row.exclusive) return write_back(at, one);
+  if (!at.row.alone) return write_back(at, one);
   holder shared = one;
-  at.row.exclusive.reset();
+  at.row.alone.reset();
   join(at, std::move(shared));
 }
 
 void clerk::write_back(scene& at, const holder& one) {
-  if (at.row.exclusive) {
+  if (at.row.alone) {
     at.changed = true;
   } else {
     rows_.put_sharer(at.name, one);
@@ -183,8 +187,8 @@ void clerk::write_back(scene& at, const holder& one) {
 
 void clerk::remove_holder(scene& at, const holder& gone) {
   at.changed = true;
-  if (at.row.exclusive) {
-    at.row.exclusive.reset();
+  if (at.row.alone) {
+    at.row.alone.reset();
     return;
   }
   rows_.remove_sharer(at.name, gone.ticket);
@@ -193,7 +197,7 @@ void clerk::remove_holder(scene& at, const holder& gone) {
 }
 
 holder* clerk::find_holder(scene& at, const owner_id& owner) {
-  if (at.row.exclusive && at.row.exclusive->owner == owner) return &*at.row.exclusive;
+  if (at.row.alone && at.row.alone->owner == owner) return &*at.row.alone;
   const auto it = std::find_if(at.sharers.begin(), at.sharers.end(),
                                [&](const holder& one) { return one.owner == owner; });
   return it == at.sharers.end() ? nullptr : &*it;
@@ -223,7 +227,7 @@ void clerk::leave_line(scene& at, ticket_number ticket) {
 ask_outcome clerk::in_line(const scene& at, const waiter& mine, std::int64_t before) {
   const duration refresh = seam::offer_lease(mine.lease) / 3;
   duration look = refresh;
-  if (at.row.exclusive) look = std::min(look, at.row.exclusive->ends - now_);
+  if (at.row.alone) look = std::min(look, at.row.alone->ends - now_);
   for (const holder& one : at.sharers) look = std::min(look, one.ends - now_);
   // The staggering matters, and is counted, only when a lease ends before the next refresh.
   if (look < refresh) look += stagger * (1 + rows_.waiters_before(at.name, mine.ticket, line_max));

@@ -57,9 +57,12 @@ class ask_job final : public job {
         hash_{wake_file::hash_of(claim.name->view())} {}
 
   bool run_alone(ledger& rows, client_number from, time_point now) override {
-    if (before_.asked_before || claim_.mode != claim_mode::exclusive) return false;
+    // The clerk refuses what cannot be given, and knows more about upgrades.
+    const bool simple = !claim_.upgrade && claim_.permits >= 1 && claim_.permits <= claim_.of;
+    if (before_.asked_before || !simple) return false;
     if (crowds_.crowded(hash_)) return false;
     holder fresh{.owner = claim_.owner,
+                 .want = seam::wish_of(claim_),
                  .lease = claim_.lease,
                  .ends = now + claim_.lease,
                  .since = now,

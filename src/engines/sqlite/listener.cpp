@@ -195,7 +195,7 @@ listener::sight listener::look_at_rows(ledger& rows, const seam::name_ref& name)
   sight seen{name, {}, 0};
   if (const auto row = rows.find(name->view())) {
     seen.holders = rows.holders(name->view(), *row);
-    const auto together = row->exclusive ? 0 : static_cast<std::int64_t>(seen.holders.size());
+    const auto together = row->alone ? 0 : static_cast<std::int64_t>(seen.holders.size());
     seen.waiting = row->crowd - together;
   }
   return seen;

@@ -18,13 +18,15 @@ namespace {
 // A block that would not fit any more is not for this statement: the WHERE of the update refuses
 // it, and the clock is centuries away from it on insertion.
 constexpr const char* take_free_sql =
-    "INSERT INTO locks (name, top, crowd, owner, client, first, last, lease, ends, since, offer) "
-    "SELECT ?1, f + 4095, 0, ?2, ?3, f, f + 4095, ?4, ?5, ?6, 0 FROM "
+    "INSERT INTO locks (name, top, crowd, owner, client, first, last, lease, ends, since, offer, "
+    "mode, permits, of) "
+    "SELECT ?1, f + 4095, 0, ?2, ?3, f, f + 4095, ?4, ?5, ?6, 0, ?7, ?8, ?9 FROM "
     "(SELECT max(coalesce((SELECT top FROM locks WHERE name = ?1), " CROSSLOCK_FLOOR
     ") + 1, " CROSSLOCK_WALL_CLOCK ") AS f) WHERE f <= " CROSSLOCK_LAST_FIRST
     " ON CONFLICT (name) DO UPDATE SET top = excluded.top, owner = excluded.owner, "
     "client = excluded.client, first = excluded.first, last = excluded.last, "
-    "lease = excluded.lease, ends = excluded.ends, since = excluded.since, offer = 0 "
+    "lease = excluded.lease, ends = excluded.ends, since = excluded.since, offer = 0, "
+    "mode = excluded.mode, permits = excluded.permits, of = excluded.of "
     "WHERE locks.owner IS NULL AND crowd = 0 RETURNING first";
 
 // `since` becomes the time of the last use, for sweep().
@@ -37,10 +39,11 @@ constexpr const char* renew_alone_sql =
     "WHERE name = ?1 AND owner = ?2 AND ?3 BETWEEN first AND last AND ends > ?5 AND crowd = 0";
 
 constexpr const char* put_sql =
-    "INSERT INTO locks (name, top, crowd, owner, client, first, last, lease, ends, since, offer) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
+    "INSERT INTO locks (name, top, crowd, owner, client, first, last, lease, ends, since, offer, "
+    "mode, permits, of) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) "
     "ON CONFLICT (name) DO UPDATE SET top = ?2, crowd = ?3, owner = ?4, client = ?5, first = ?6, "
-    "last = ?7, lease = ?8, ends = ?9, since = ?10, offer = ?11";
+    "last = ?7, lease = ?8, ends = ?9, since = ?10, offer = ?11, "
+    "mode = ?12, permits = ?13, of = ?14";
 
 constexpr const char* put_claim_sql =
     "INSERT INTO claims (name, state, " CROSSLOCK_CLAIM_COLUMNS
@@ -61,6 +64,12 @@ seam::wish read_wish(const query& row, int column) {
           .of = static_cast<std::int32_t>(row.number(column + 2))};
 }
 
+void bind_wish(query& writing, int first, const seam::wish& want) {
+  writing.bind(first, static_cast<std::int64_t>(want.mode))
+      .bind(first + 1, want.permits)
+      .bind(first + 2, want.of);
+}
+
 }  // namespace
 
 ledger::ledger(database& database)
@@ -72,8 +81,8 @@ ledger::ledger(database& database)
       give_back_alone_{database, give_back_alone_sql},
       renew_alone_{database, renew_alone_sql},
       find_{database,
-            "SELECT top, crowd, owner, client, first, last, lease, ends, since, offer FROM locks "
-            "WHERE name = ?1"},
+            "SELECT top, crowd, owner, client, first, last, lease, ends, since, offer, "
+            "mode, permits, of FROM locks WHERE name = ?1"},
       floor_{database, "SELECT fence_floor FROM about"},
       put_{database, put_sql},
       sharers_{database, "SELECT " CROSSLOCK_CLAIM_COLUMNS
@@ -110,6 +119,7 @@ std::optional<std::int64_t> ledger::take_free(std::string_view name, const holde
       .bind(4, fresh.lease.count())
       .bind(5, ns(fresh.ends))
       .bind(6, ns(fresh.since));
+  bind_wish(taking, 7, fresh.want);
   if (!taking.step()) return std::nullopt;
   const std::int64_t first = taking.number(0);
   taking.run();  // a statement that returns rows is complete only after its last one
@@ -140,18 +150,18 @@ bool ledger::renew_alone(std::string_view name, const owner_id& owner, std::int6
 std::optional<lock_row> ledger::find(std::string_view name) {
   query row{find_};
   if (!row.bind(1, name).step()) return std::nullopt;
-  lock_row found{.top = row.number(0), .crowd = row.number(1), .exclusive = {}};
+  lock_row found{.top = row.number(0), .crowd = row.number(1), .alone = {}};
   if (row.is_null(2)) return found;
-  found.exclusive = holder{.owner = row.owner(2),
-                           .want = {},
-                           .first = row.number(4),
-                           .last = row.number(5),
-                           .lease = duration{row.number(6)},
-                           .ends = time_of(row, 7),
-                           .since = time_of(row, 8),
-                           .client = row.number(3),
-                           .offer = row.number(9) != 0,
-                           .ticket = 0};
+  found.alone = holder{.owner = row.owner(2),
+                       .want = read_wish(row, 10),
+                       .first = row.number(4),
+                       .last = row.number(5),
+                       .lease = duration{row.number(6)},
+                       .ends = time_of(row, 7),
+                       .since = time_of(row, 8),
+                       .client = row.number(3),
+                       .offer = row.number(9) != 0,
+                       .ticket = 0};
   return found;
 }
 
@@ -164,8 +174,8 @@ void ledger::put(std::string_view name, const lock_row& row) {
   query writing{put_};
   writing.bind(1, name).bind(2, row.top).bind(3, row.crowd);
   const holder empty{};
-  const holder& one = row.exclusive ? *row.exclusive : empty;
-  if (row.exclusive) {
+  const holder& one = row.alone ? *row.alone : empty;
+  if (row.alone) {
     writing.bind(4, one.owner);
   } else {
     writing.bind_null(4);
@@ -176,8 +186,9 @@ void ledger::put(std::string_view name, const lock_row& row) {
       .bind(8, one.lease.count())
       .bind(9, ns(one.ends))
       .bind(10, ns(one.since))
-      .bind(11, one.offer ? 1 : 0)
-      .run();
+      .bind(11, one.offer ? 1 : 0);
+  bind_wish(writing, 12, one.want);
+  writing.run();
 }
 
 std::vector<holder> ledger::sharers(std::string_view name) {
@@ -189,7 +200,7 @@ std::vector<holder> ledger::sharers(std::string_view name) {
 }
 
 std::vector<holder> ledger::holders(std::string_view name, const lock_row& row) {
-  if (row.exclusive) return {*row.exclusive};
+  if (row.alone) return {*row.alone};
   return row.crowd > 0 ? sharers(name) : std::vector<holder>{};
 }
 

@@ -49,9 +49,9 @@ struct waiter {
 
 /// The row of one name.
 struct lock_row {
-  std::int64_t top = 0;             ///< the highest fence ever given
-  std::int64_t crowd = 0;           ///< how many rows of claims there are
-  std::optional<holder> exclusive;  ///< when nobody holds it together with him
+  std::int64_t top = 0;         ///< the highest fence ever given
+  std::int64_t crowd = 0;       ///< how many rows of claims there are
+  std::optional<holder> alone;  ///< nobody holds it together with him
 };
 
 /// The row of one cell.
@@ -85,7 +85,7 @@ class ledger {
   void put(std::string_view name, const lock_row& row);
 
   std::vector<holder> sharers(std::string_view name);
-  /// The exclusive holder, or else those who hold it together: these may be an upgrade and the
+  /// Who has it alone, or else those who hold it together: these may be an upgrade and the
   /// shared grant that it stands beside.
   std::vector<holder> holders(std::string_view name, const lock_row& row);
   void put_sharer(std::string_view name, const holder& one);

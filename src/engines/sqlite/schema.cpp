@@ -1,4 +1,4 @@
-// The tables. One row of `locks` for each name, with the exclusive holder in it, so that an
+// The tables. One row of `locks` for each name, with whoever has it alone in it, so that an
 // uncontended acquire and release write one page each; everybody else on a name is in `claims`.
 #include "engines/sqlite/schema.hpp"
 
@@ -36,14 +36,17 @@ CREATE TABLE locks (
   name TEXT PRIMARY KEY,
   top INTEGER NOT NULL,         -- the highest fence ever given
   crowd INTEGER NOT NULL,       -- how many rows of `claims` there are
-  owner BLOB,                   -- the exclusive holder, or NULL
+  owner BLOB,                   -- who has it alone, or NULL
   client INTEGER,               -- 0: bound to no process
   first INTEGER,                -- its fences
   last INTEGER,
   lease INTEGER,
   ends INTEGER,
   since INTEGER,
-  offer INTEGER                 -- 1: handed over, and not yet taken up
+  offer INTEGER,                -- 1: handed over, and not yet taken up
+  mode INTEGER NOT NULL DEFAULT 0, -- as in claims
+  permits INTEGER NOT NULL DEFAULT 1,
+  of INTEGER NOT NULL DEFAULT 1
 ) WITHOUT ROWID;
 CREATE TABLE claims (
   name TEXT NOT NULL,
@@ -79,13 +82,12 @@ constexpr const char* view = R"sql(
 CREATE VIEW held AS
 WITH now(ns) AS (SELECT (unixepoch('now') - booted) * 1e9 FROM about),
 holders AS (
-  SELECT name, 'exclusive' AS mode, owner, client, first, ends, since FROM locks
+  SELECT name, mode, permits, of, owner, client, first, ends, since FROM locks
   WHERE owner IS NOT NULL
   UNION ALL
-  SELECT name, CASE mode WHEN 0 THEN 'exclusive' WHEN 1 THEN 'shared'
-    ELSE permits || ' of ' || of END,
-    owner, client, first, ends, since FROM claims WHERE state = 0)
-SELECT h.name, h.mode, coalesce(c.who, '') AS holder, lower(hex(h.owner)) AS owner,
+  SELECT name, mode, permits, of, owner, client, first, ends, since FROM claims WHERE state = 0)
+SELECT h.name, CASE h.mode WHEN 0 THEN 'exclusive' WHEN 1 THEN 'shared'
+    ELSE h.permits || ' of ' || h.of END AS mode, coalesce(c.who, '') AS holder, lower(hex(h.owner)) AS owner,
   datetime(about.booted + h.since / 1e9, 'unixepoch') AS since,
   round((h.ends - now.ns) / 1e9, 1) AS lease_left, h.first AS fence,
   (SELECT count(*) FROM claims w WHERE w.name = h.name AND w.state = 1) AS line
@@ -111,18 +113,33 @@ class transaction {
   database& database_;
 };
 
+void note_version(database& database) {
+  const std::string version = "PRAGMA user_version = " + std::to_string(schema_version);
+  database.run(version.c_str());
+}
+
 void create(database& database) {
   database.run(tables);
   database.run(view);
   database.run("INSERT INTO about VALUES (1, randomblob(16), '', 0, 0, 0, 0)");
-  const std::string version = "PRAGMA user_version = " + std::to_string(schema_version);
+  note_version(database);
   const std::string mark = "PRAGMA application_id = " + std::to_string(application);
-  database.run(version.c_str());
   database.run(mark.c_str());
 }
 
-/// True: it is ours and up to date.
-bool is_ready(database& database) {
+/// From version 1, in which only an exclusive holder could have a name alone.
+void bring_up_to_date(database& database) {
+  database.run("ALTER TABLE locks ADD COLUMN mode INTEGER NOT NULL DEFAULT 0");
+  database.run("ALTER TABLE locks ADD COLUMN permits INTEGER NOT NULL DEFAULT 1");
+  database.run("ALTER TABLE locks ADD COLUMN of INTEGER NOT NULL DEFAULT 1");
+  database.run("DROP VIEW held");
+  database.run(view);
+  note_version(database);
+}
+
+enum class readiness { empty, outdated, ready };
+
+readiness look_at(database& database) {
   // In one statement: between two of them somebody else may be making the tables.
   statement asked{database,
                   "SELECT (SELECT application_id FROM pragma_application_id), "
@@ -135,7 +152,7 @@ bool is_ready(database& database) {
   const std::int64_t objects = answer.number(2);
   const std::string file = "'" + database.path() + "'";
   if (mark != application) {
-    if (mark == 0 && version == 0 && objects == 0) return false;
+    if (mark == 0 && version == 0 && objects == 0) return readiness::empty;
     throw make_error(errc::conflict, file +
                                          " is the database of another program: name a file of "
                                          "its own for the locks");
@@ -146,7 +163,7 @@ bool is_ready(database& database) {
                          ", this program knows those up to " + std::to_string(schema_version) +
                          ": use a newer crosslock, or another file");
   }
-  return true;
+  return version < schema_version ? readiness::outdated : readiness::ready;
 }
 
 /// Whoever still holds something is found dead by those who want it, and needs the row for that.
@@ -215,12 +232,20 @@ void check_time_namespace(database& database, const surroundings& here) {
 }  // namespace
 
 void prepare(database& database) {
-  const bool ready = is_ready(database);
+  const bool ready = look_at(database) == readiness::ready;
   database.use_write_ahead_log();
   if (ready) return;
   transaction making{database};
-  if (is_ready(database)) return;  // somebody else was faster
-  create(database);
+  switch (look_at(database)) {
+    case readiness::empty:
+      create(database);
+      break;
+    case readiness::outdated:
+      bring_up_to_date(database);
+      break;
+    case readiness::ready:
+      return;  // somebody else was faster
+  }
   making.commit();
 }
 

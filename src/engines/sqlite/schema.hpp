@@ -9,8 +9,9 @@
 
 namespace crosslock::sqlite {
 
-/// Stored as PRAGMA user_version. A database of a newer version is refused by name.
-inline constexpr std::int64_t schema_version = 1;
+/// Stored as PRAGMA user_version. A database of a newer version is refused by name, one of an older
+/// version is brought up to date.
+inline constexpr std::int64_t schema_version = 2;
 
 /// Makes what is missing. Throws `conflict` for a database of somebody else's, `unsupported` for a
 /// newer schema. Nothing is changed then.
