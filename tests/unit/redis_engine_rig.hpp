@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +39,11 @@ class heard_turn final : public seam::turn {
     changed_.notify_all();
   }
   void failed(seam::claim_key, const error&) noexcept override {}
+  void cell_changed(const lock_name& name) noexcept override {
+    const std::lock_guard lock{mutex_};
+    ++cells_[name.str()];
+    changed_.notify_all();
+  }
 
   /// The grant that is pushed for that owner; empty when none comes in time.
   std::optional<seam::grant> await_grant(const owner_id& owner, duration within) {
@@ -52,9 +58,15 @@ class heard_turn final : public seam::turn {
                              [&] { return std::ranges::find(wanted_, owner) != wanted_.end(); });
   }
 
+  bool await_cell(const std::string& name, int times, duration within) {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, within, [&] { return cells_[name] >= times; });
+  }
+
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::map<std::string, int> cells_;
   std::vector<seam::grant> granted_;
   std::vector<owner_id> wanted_;
 };

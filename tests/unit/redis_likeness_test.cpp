@@ -93,8 +93,8 @@ class redis_likeness : public testing::Test {
     return said(
         [&] { return std::to_string(static_cast<int>(on.engine->release(grant, soon()))); });
   }
-  static std::string renew(side& on, const owner_id& whom, const seam::name_ref& name,
-                           bool fences) {
+  static std::string renew(side& on, const owner_id& whom, const seam::name_ref& name, bool fences,
+                           bool share = false) {
     const auto known = on.grants.find(whom);
     seam::renewal one;
     if (known != on.grants.end()) one.held = known->second;
@@ -102,6 +102,7 @@ class redis_likeness : public testing::Test {
     one.held.owner = whom;
     one.lease = 1h;
     one.want_fences = fences;
+    one.share = share;
     on.engine->renew({&one, 1}, soon());
     return std::to_string(static_cast<int>(one.outcome)) + (one.more_first.value() ? "f" : "") +
            (one.outcome == seam::renewal::result::renewed && one.wanted ? "w" : "");
@@ -111,7 +112,11 @@ class redis_likeness : public testing::Test {
   template <class Call>
   void both(const std::string& what, const seam::name_ref& name, Call&& call) {
     story_ += what + "; ";
-    ASSERT_EQ(call(memory_), call(redis_)) << story_;
+    const std::string answer = call(memory_);
+    ASSERT_EQ(answer, call(redis_)) << story_;
+    upgrades_ += what.starts_with("upgrade") && answer == "0" ? 1 : 0;
+    conflicts_ += answer == "error " + std::to_string(static_cast<int>(errc::upgrade_conflict));
+    downgrades_ += what.starts_with("share") && answer.starts_with("0") ? 1 : 0;
     // What answers a push travels by itself: a moment later both are alike.
     const time_point end = soon();
     while (sight(memory_, *name) != sight(redis_, *name) && seam::real_clock().now() < end) {
@@ -138,10 +143,24 @@ class redis_likeness : public testing::Test {
   seam::claim newcomer(std::mt19937_64& dice, const seam::name_ref& name, std::uint32_t number) {
     seam::claim fresh{.name = name, .owner = owner(number), .lease = 1h};
     fresh.mode = static_cast<claim_mode>(dice() % 3);
-    fresh.of = dice() % 12 == 0 ? 4 : 3;
+    fresh.of = dice() % 12 == 0 ? 4 + static_cast<std::int32_t>(dice() % 2) : 3;
     fresh.permits = 1 + static_cast<std::int32_t>(dice() % 4);
     if (fresh.mode != claim_mode::permit) fresh.of = fresh.permits = 1;
     fresh.wait = dice() % 5 != 0;
+    return fresh;
+  }
+
+  /// An upgrade of somebody, who may hold the name shared, or not, or no longer.
+  static seam::claim upgrade_of(std::mt19937_64& dice, const seam::claim& from,
+                                std::uint32_t number) {
+    seam::claim fresh = from;
+    fresh.owner = owner(number);
+    fresh.mode = claim_mode::exclusive;
+    fresh.of = fresh.permits = 1;
+    fresh.wait = dice() % 5 != 0;
+    fresh.upgrade = true;
+    fresh.beside.reset();
+    if (dice() % 4 != 0) fresh.beside = from.owner;
     return fresh;
   }
 
@@ -171,6 +190,10 @@ class redis_likeness : public testing::Test {
           return std::to_string(on.engine->break_lock(*name, claim.owner, soon()));
         });
         return false;
+      case 5:
+        both("share " + whom, name,
+             [&](side& on) { return renew(on, claim.owner, name, false, true); });
+        return false;
       default:
         both("ask again " + whom, name, [&](side& on) { return ask(on, claim); });
         return false;
@@ -183,9 +206,15 @@ class redis_likeness : public testing::Test {
     story_ = "seed " + std::to_string(seed) + ": ";
     std::map<owner_id, seam::claim> claims;
     auto next = static_cast<std::uint32_t>(seed * 1000 + 1);
+    const bool readers = seed % 2 == 0;  // few who share make upgrades likely to succeed
+    const std::size_t crowd = readers ? 4 : 9;
     for (int step = 0; step < 60 && !HasFatalFailure(); ++step) {
-      if (claims.size() < 2 || (claims.size() < 9 && dice() % 3 == 0)) {
-        const seam::claim fresh = newcomer(dice, name, next++);
+      if (claims.size() < 2 || (claims.size() < crowd && dice() % 3 == 0)) {
+        seam::claim fresh = newcomer(dice, name, next++);
+        if (readers) {
+          fresh.mode = dice() % 4 == 0 ? claim_mode::exclusive : claim_mode::shared;
+          fresh.of = fresh.permits = 1;
+        }
         claims.emplace(fresh.owner, fresh);
         both("ask " + wish_word(fresh) + (fresh.wait ? "w" : ""), name,
              [&](side& on) { return ask(on, fresh); });
@@ -193,8 +222,17 @@ class redis_likeness : public testing::Test {
       }
       auto chosen = claims.begin();
       std::advance(chosen, static_cast<std::ptrdiff_t>(dice() % claims.size()));
-      const seam::claim claim = chosen->second;
-      if (happens(dice() % 6, claim)) claims.erase(claim.owner);
+      if (dice() % (readers ? 3 : 6) == 0 && claims.size() < crowd) {
+        const seam::claim fresh = upgrade_of(dice, chosen->second, next++);
+        claims.emplace(fresh.owner, fresh);
+        both("upgrade " + asking_word(fresh), name, [&](side& on) { return ask(on, fresh); });
+        continue;
+      }
+      seam::claim& claim = chosen->second;
+      // Others begin to use the shared grant, or are done with it.
+      if (claim.beside && dice() % 4 == 0) claim.beside.reset();
+      if (claim.upgrade && dice() % 4 == 0) claim.beside = claims.begin()->first;
+      if (happens(dice() % 7, claim)) claims.erase(chosen);
     }
     for (const auto& [id, claim] : claims) {
       if (HasFatalFailure()) return;
@@ -206,14 +244,53 @@ class redis_likeness : public testing::Test {
   side memory_;
   side redis_;
   std::string story_;
+  int upgrades_ = 0;
+  int conflicts_ = 0;
+  int downgrades_ = 0;
 };
 
 TEST_F(redis_likeness, every_mode_by_the_one_line_rule) {
-  for (std::uint64_t seed = 1; seed <= 60 && !HasFatalFailure(); ++seed) play(seed);
+  for (std::uint64_t seed = 1; seed <= 120 && !HasFatalFailure(); ++seed) play(seed);
+  // The dice must reach what they are to judge.
+  EXPECT_GT(upgrades_, 60);
+  EXPECT_GT(conflicts_, 60);
+  EXPECT_GT(downgrades_, 60);
   // Nothing stays but fences.
   for (const auto& key : server_.say({"KEYS", "*"}).items) {
     EXPECT_NE(key.text.find(":fence:"), std::string::npos) << key.text;
   }
+}
+
+TEST_F(redis_likeness, watched_cells) {
+  std::mt19937_64 dice{7};
+  std::map<std::string, std::uint64_t> versions[2];
+  story_ = "cells: ";
+  for (std::uint32_t step = 1; step <= 300 && !HasFatalFailure(); ++step) {
+    const seam::name_ref name = name_of("likeness/cell" + std::to_string(dice() % 3));
+    const std::uint64_t what = dice() % 4;
+    const std::int64_t token = static_cast<std::int64_t>(dice() % 3) + step / 50;
+    const bool stale = dice() % 4 == 0;
+    both(std::to_string(what) + " " + name->str(), name, [&](side& on) {
+      std::uint64_t& version = versions[&on == &memory_ ? 0 : 1][name->str()];
+      if (what == 0) return on.engine->watch_cell(*name, 1h, soon()).value;
+      if (what == 1) {
+        const auto opened = on.engine->open_cell(*name, fence{token}, soon());
+        return opened ? "opened " + opened->value : std::string{"shut out"};
+      }
+      const auto answer = on.engine->swap_cell({.name = name,
+                                                .expected = stale ? 1 : version,
+                                                .value = std::to_string(step),
+                                                .writer = owner(step),
+                                                .token = fence{token}},
+                                               soon());
+      if (answer.outcome == seam::swap_answer::result::swapped) version = answer.now.version;
+      return std::to_string(static_cast<int>(answer.outcome)) + answer.now.value;
+    });
+  }
+  EXPECT_NE(redis_.turn.heard().find("cell_changed"), std::string::npos);
+  // What is still watched is gone with the client.
+  redis_.engine->close();
+  EXPECT_TRUE(server_.say({"KEYS", "*:watch:*"}).items.empty());
 }
 
 }  // namespace

@@ -4,7 +4,9 @@ local owner, lease, offer = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[5])
 local client, who = string.match(ARGV[3], '^(%x+) (.*)$')
 local word, waits = string.match(ARGV[4], '^([^+]+)(%+?)$')
 waits = waits == '+'
-local wish = {wish = word}
+local beside = string.match(word, '^u:(%x+)$')
+if beside then word = 'u' end
+local wish = {wish = word == 'u' and 'x' or word, beside = beside}
 wish.mode, wish.permits, wish.of = read_wish(word)
 local member = owner .. ' ' .. word .. ' ' .. ARGV[2] .. ' ' .. ARGV[5] .. ' ' .. ARGV[3]
 local exhausted = redis.error_reply('CROSSLOCK fence_exhausted')
@@ -14,9 +16,7 @@ local function granted(fence) return {1, fence, somebody_waits() and 1 or 0} end
 -- Those who are heard of stand before a newcomer, let in or not.
 local function everybody_before()
   local before = those_inside()
-  if wish.mode ~= 'p' and (before.exclusive or wish.mode == 'x' and before.anybody) then
-    return before
-  end
+  if wish.mode ~= 'p' and not admits(before, wish) then return before end
   local from = 0
   while not before.exclusive or wish.mode == 'p' and not before.of do
     local some = redis.call('ZRANGE', line_key, from, from + 63, 'WITHSCORES')
@@ -31,6 +31,32 @@ local function everybody_before()
     end
   end
   return before
+end
+
+-- Another exclusive claim was here before the upgrade: two who share and both want the whole name
+-- would wait for each other for ever. Who cannot be heard just now keeps his place, and counts.
+local function upgrade_conflicts()
+  if those_inside().exclusive then return true end
+  local from = 0
+  while true do
+    local some = redis.call('ZRANGE', line_key, from, from + 63, 'WITHSCORES')
+    if #some == 0 then return false end
+    from = from + #some / 2
+    for i = 1, #some, 2 do
+      local w = read_waiter(some[i], some[i + 1])
+      if w.mode == 'x' and w.ends > now then return true end
+    end
+  end
+end
+
+-- What an upgrade in line may stand beside, as its last ask says.
+local function note_beside()
+  if beside then
+    redis.call('HSET', wait_key, 'u' .. owner, beside)
+    live_on(wait_key, offer + 500)
+  else
+    redis.call('HDEL', wait_key, 'u' .. owner)
+  end
 end
 
 -- In the order of entry, and rising with the fence where the clock was put back.
@@ -104,6 +130,7 @@ elseif mine and waits and now - math.floor(mine.ticket / 1000) >= offer / 4 then
   live_on(line_key, offer + 500)
   live_on(wait_key, offer + 500)
 end
+if mine and waits and word == 'u' then note_beside() end
 if run_key and exclusive() and not holder() then redis.call('DEL', run_key) end
 if not serve(owner, lease) then
   if mine then leave_line(mine) end
@@ -136,9 +163,12 @@ if mine then
   return in_line(mine.ticket)
 end
 
+if word == 'u' and upgrade_conflicts() then
+  return redis.error_reply('CROSSLOCK upgrade_conflict')
+end
 local before = everybody_before()
 if wish.mode == 'p' and before.of and before.of ~= wish.of then
-  return redis.error_reply('CROSSLOCK semaphore_of ' .. before.of)
+  return redis.error_reply('CROSSLOCK semaphore_of ' .. before.of .. ' ' .. wish.of)
 end
 if admits(before, wish) and pause_left() == 0 then
   local block = next_block()
@@ -158,5 +188,6 @@ if known and pad(known) > add(FENCE_MAX, 0 - BLOCK) then return exhausted end
 ticket = next_ticket()
 redis.call('ZADD', line_key, ticket, member)
 live_on(line_key, offer + 500)
+if beside then note_beside() end
 mark_wanted()
 return in_line(ticket)

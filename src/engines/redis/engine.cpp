@@ -28,6 +28,7 @@ constexpr seam::traits offered{.name = "redis",
                                .lease_is_session = false,
                                .outlives_process = true,
                                .cells = true,
+                               .watches_cells = true,
                                .lease_min = 10ms,
                                .lease_max = 24h};
 
@@ -114,6 +115,7 @@ engine::engine(const address& where, const preferences& how, const std::string& 
   } catch (const error& why) {
     if (why.which() != errc::denied) throw;
     traits_.pushes = false;
+    traits_.watches_cells = false;
     warn(std::string{why.what()} +
          "; without the right to its channel (ACL rules &crosslock:* +subscribe) waiters look "
          "every 100 ms instead of being woken");
@@ -338,12 +340,13 @@ struct engine::renewal_words {
 };
 
 void engine::renew_part(std::span<seam::renewal> part, time_point give_up) {
-  constexpr std::array<std::string_view, 4> extras{"", "f", "o", "fo"};
+  constexpr std::array<std::string_view, 8> extras{"", "f", "o", "fo", "s", "fs", "os", "fos"};
   std::vector<renewal_words> each;
   each.reserve(part.size());
   for (const seam::renewal& one : part) {
-    each.push_back({word::holder(one.held.owner, one.held.first), word::milliseconds(one.lease),
-                    extras[(one.want_fences ? 1U : 0U) + (one.held.offer ? 2U : 0U)]});
+    each.push_back(
+        {word::holder(one.held.owner, one.held.first), word::milliseconds(one.lease),
+         extras[(one.want_fences ? 1U : 0U) + (one.held.offer ? 2U : 0U) + (one.share ? 4U : 0U)]});
   }
   for (std::size_t open = part.size(); open > 0;) {
     const time_point sent = clock_.now();
@@ -409,6 +412,8 @@ void engine::hear(std::string_view message) {
     case push::kind::revoked:
       return turn_.failed(
           key, make_error(errc::lost, "'" + about.name->str() + "' was broken by force"));
+    case push::kind::cell_changed:
+      return turn_.cell_changed(*about.name);
     case push::kind::granted:
       break;
   }
@@ -449,6 +454,7 @@ void engine::everybody_looks() {
   for (const seam::pushed_grant& one : room_.waiting()) {
     turn_.look_again({*one.name, one.owner});
   }
+  for (const seam::name_ref& cell : cells_.all(clock_.now())) turn_.cell_changed(*cell);
 }
 
 bool engine::on_own_thread() const noexcept {
@@ -458,6 +464,7 @@ bool engine::on_own_thread() const noexcept {
 void engine::close() noexcept {
   if (std::exchange(closed_, true)) return;
   subscription_.stop();
+  end_watches();
   connection_.close();
   room_.clear();
 }

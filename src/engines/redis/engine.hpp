@@ -3,6 +3,7 @@
 
 #include "engine/engine.hpp"
 #include "engine/waiting_room.hpp"
+#include "engine/watched_cells.hpp"
 #include "engines/redis/connection.hpp"
 #include "engines/redis/protocol.hpp"
 #include "engines/redis/subscription.hpp"
@@ -49,6 +50,7 @@ class engine final : public seam::engine {
   lock_info look(const lock_name& name, time_point give_up) override;
   std::vector<lock_info> list(std::string_view prefix, time_point give_up) override;
   seam::cell read_cell(const lock_name& name, time_point give_up) override;
+  seam::cell watch_cell(const lock_name& name, duration span, time_point give_up) override;
   seam::swap_answer swap_cell(const seam::cell_swap& wanted, time_point give_up) override;
   std::optional<seam::cell> open_cell(const lock_name& name, fence token,
                                       time_point give_up) override;
@@ -88,6 +90,7 @@ class engine final : public seam::engine {
   void hear(std::string_view message);
   void give_back_offer(const seam::pushed_grant& offer, bool by_text);
   void everybody_looks();
+  void end_watches() noexcept;
   seam::grant make_grant(const seam::name_ref& name, const owner_id& owner, fence first,
                          duration lease, time_point sent, bool wanted) const;
 
@@ -101,6 +104,7 @@ class engine final : public seam::engine {
   const log say_;
   seam::traits traits_;
   seam::waiting_room room_;
+  seam::watched_cells cells_;
   std::mutex said_mutex_;
   std::string said_;  ///< the last warnings, so that a reconnect does not repeat them
   connection connection_;

@@ -23,6 +23,28 @@ std::string escape_glob(std::string_view text) {
   return escaped;
 }
 
+/// How long the end of a client may take to clear up behind it; the rest ends by itself.
+constexpr duration clear_up_within = std::chrono::milliseconds{100};
+
+/// What HMGET says of a cell, of which anything may be missing.
+seam::cell read_stored_cell(const reply& said) {
+  cursor in{said};
+  in.array();
+  seam::cell found;
+  if (in.kind() == reply::kind::text) {
+    found.version = static_cast<std::uint64_t>(in.digits());
+  } else {
+    in.skip();
+  }
+  if (in.kind() == reply::kind::text) {
+    found.highest = fence{in.digits()};
+  } else {
+    in.skip();
+  }
+  if (in.kind() == reply::kind::text) found.value = in.text();
+  return found;
+}
+
 seam::cell read_cell_parts(cursor& in) {
   seam::cell found;
   found.version = static_cast<std::uint64_t>(in.digits());
@@ -120,21 +142,30 @@ seam::cell engine::read_cell(const lock_name& name, time_point give_up) {
   const auto answers =
       connection_.call(plain_command{"HMGET", key, "version", "highest", "value"}, give_up);
   if (answers[0].failed()) refuse(answers[0].failure(), name.view());
-  cursor in{answers[0]};
-  in.array();
-  seam::cell found;
-  if (in.kind() == reply::kind::text) {
-    found.version = static_cast<std::uint64_t>(in.digits());
-  } else {
-    in.skip();
+  return read_stored_cell(answers[0]);
+}
+
+seam::cell engine::watch_cell(const lock_name& name, duration span, time_point give_up) {
+  if (!traits_.watches_cells) return read_cell(name, give_up);
+  const duration capped = std::min<duration>(span, std::chrono::hours{1});
+  const time_point now = clock_.now();
+  cells_.note(name, now + capped, now);
+  const word length = word::milliseconds(capped);
+  return run({scripts().watch_cell, name.view(), key_set::cell, {client_, length.view()}},
+             name.view(), give_up, read_stored_cell);
+}
+
+/// So that nothing of it stays on the server.
+void engine::end_watches() noexcept {
+  try {
+    const time_point now = clock_.now();
+    for (const seam::name_ref& cell : cells_.all(now)) {
+      const std::string key = side_key("watch", cell->view());
+      connection_.call(plain_command{"ZREM", key, client_}, now + clear_up_within);
+    }
+  } catch (const std::exception&) {
+    // Each has an end.
   }
-  if (in.kind() == reply::kind::text) {
-    found.highest = fence{in.digits()};
-  } else {
-    in.skip();
-  }
-  if (in.kind() == reply::kind::text) found.value = in.text();
-  return found;
 }
 
 seam::swap_answer engine::swap_cell(const seam::cell_swap& wanted, time_point give_up) {

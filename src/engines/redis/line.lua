@@ -5,14 +5,16 @@
 --   <owner>:<fence>     one exclusive holder of ours      (rest of its lease: PTTL)
 --   <owner>:<fence>:w   the same, and somebody waits; ':f' when the line is full
 --   <owner>:<fence>:s   one shared holder, nobody else and nobody waiting; ':p:k:n' one of permits
---   crosslock:shared    shared or permit holders, listed in `in`
+--   crosslock:shared    shared or permit holders, listed in `in`; perhaps with one exclusive
+--                       holder among them, an upgrade beside the shared grant of the same client
 --   anything else       a foreign lock: an exclusive holder that never hears of us
 -- fence: <last block><' ', or 'w': somebody may wait><since> <untaken offer, or 0> <client> <who>
 -- line:  <owner> <wish> <lease> <offer> <client> <who> -> ticket: since when, in us
 -- wait:  owner -> when the place ends; only of those who have refreshed theirs
+--        u<owner> -> of an upgrade: the owner of the shared grant that is not in its way
 -- in:    owner -> <wish> <end> <since> <client> <fence> <last block> <ticket> <who>
 -- Times are the server's: `since` in us, the others in ms. A wish: 'x' exclusive, 's' shared,
--- 'p:2:5' two of five permits.
+-- 'p:2:5' two of five permits; in the line also 'u', an upgrade, which is exclusive.
 local name, fence_key = KEYS[1], KEYS[2]
 local function beside(kind) return string.sub(fence_key, 1, 16) .. kind .. ':' .. name end
 local line_key, wait_key, in_key = beside('line'), beside('wait'), beside('in')
@@ -96,7 +98,7 @@ end
 
 local function read_wish(word)
   local mode, permits, of = string.match(word, '^(%a):?(%d*):?(%d*)$')
-  return mode, tonumber(permits) or 1, tonumber(of) or 1
+  return mode == 'u' and 'x' or mode, tonumber(permits) or 1, tonumber(of) or 1
 end
 
 local function read_waiter(member, ticket)
@@ -105,6 +107,7 @@ local function read_waiter(member, ticket)
              who = who, ticket = tonumber(ticket)}
   w.mode, w.permits, w.of = read_wish(wish)
   w.refreshed = redis.call('HGET', wait_key, owner)
+  if wish == 'u' then w.beside = redis.call('HGET', wait_key, 'u' .. owner) end
   w.ends = tonumber(w.refreshed) or math.floor(w.ticket / 1000) + w.offer
   return w
 end
@@ -112,6 +115,7 @@ end
 local function leave_line(w)
   redis.call('ZREM', line_key, w.member)
   if w.refreshed then redis.call('HDEL', wait_key, w.owner) end
+  if w.wish == 'u' then redis.call('HDEL', wait_key, 'u' .. w.owner) end
 end
 
 local function read_insider(text)
@@ -155,11 +159,6 @@ local function free_name()
   held = false
 end
 
-local function remove_insider(owner)
-  redis.call('HDEL', in_key, owner)
-  if redis.call('HLEN', in_key) == 0 then free_name() end
-end
-
 -- Everybody inside, by owner. Drops those whose lease has ended.
 local function insiders()
   local found = {}
@@ -187,15 +186,18 @@ local function insider(owner)
   if one and one.ends > now then return one end
 end
 
--- The line rule: who stands before somebody, and whether that lets him in.
+-- The line rule: who stands before somebody, and whether that lets him in. An upgrade may stand
+-- beside one shared grant.
 local function admits(before, wish)
-  if wish.mode == 'x' then return not before.anybody end
+  if wish.mode == 'x' then
+    return before.count == (wish.beside and before.shared[wish.beside] and 1 or 0)
+  end
   if before.exclusive then return false end
   return wish.mode == 's' or before.permits + wish.permits <= wish.of
 end
 
 local function add_before(before, wish)
-  before.anybody = true
+  before.count = before.count + 1
   if wish.mode == 'x' then before.exclusive = true end
   if wish.mode == 'p' then
     before.permits = before.permits + wish.permits
@@ -204,8 +206,11 @@ local function add_before(before, wish)
 end
 
 local function those_inside()
-  local before = {anybody = exclusive(), exclusive = exclusive(), permits = 0}
-  for _, one in pairs(insiders()) do add_before(before, one) end
+  local before = {count = exclusive() and 1 or 0, exclusive = exclusive(), permits = 0, shared = {}}
+  for owner, one in pairs(insiders()) do
+    add_before(before, one)
+    before.shared[owner] = one.mode == 's'
+  end
   return before
 end
 
@@ -244,16 +249,31 @@ local function mark()
   return waiting == 0 and '' or waiting < LINE_MAX and ':w' or ':f'
 end
 
+-- An upgrade whose shared grant has gone is a plain exclusive holder from then on.
+local function remove_insider(owner)
+  redis.call('HDEL', in_key, owner)
+  local left = redis.call('HLEN', in_key)
+  if left == 0 then free_name() end
+  if left ~= 1 then return end
+  local last, one = next(insiders())
+  if not last or one.mode ~= 'x' then return end
+  held = last .. ':' .. one.fence .. mark()
+  redis.call('SET', name, held, 'PX', one.ends - now)
+  redis.call('DEL', in_key)
+  write_record(record() or one.block, one.since, one.ticket, one.client, one.who)
+end
+
 -- Whoever is let in has left the line before.
 local function let_in(owner, wish, lease, client, ticket, who, fence)
-  if wish.mode == 'x' then
+  if wish.mode == 'x' and held ~= SHARED then
     write_record(fence, now_us, ticket, client, who)
     held = owner .. ':' .. fence .. mark()
     redis.call('SET', name, held, 'PX', lease)
   else
     write_record(fence, now_us, '0', client, who)
-    write_insider(owner, {wish = wish.wish, ends = now + lease, since = now_us, client = client,
-                  fence = fence, block = fence, ticket = ticket, who = who})
+    write_insider(owner, {wish = wish.mode == 'x' and 'x' or wish.wish, ends = now + lease,
+                  since = now_us, client = client, fence = fence, block = fence, ticket = ticket,
+                  who = who})
   end
   begin_run()
 end

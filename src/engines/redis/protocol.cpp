@@ -2,6 +2,7 @@
 // travels as an argument of its own, so no name or text can be taken for anything else.
 #include "engines/redis/protocol.hpp"
 
+#include "engine/line_rule.hpp"
 #include "engines/redis/slot.hpp"
 
 #include <algorithm>
@@ -178,7 +179,7 @@ word word::milliseconds(duration span) noexcept {
 std::string wish_word(const seam::claim& claim) {
   switch (claim.mode) {
     case claim_mode::exclusive:
-      return "x";
+      return seam::is_upgrade(claim) ? "u" : "x";
     case claim_mode::shared:
       return "s";
     case claim_mode::permit:
@@ -199,6 +200,10 @@ duration span_of_microseconds(std::int64_t count) noexcept {
 
 std::string asking_word(const seam::claim& claim) {
   std::string wish = wish_word(claim);
+  if (const auto grant = seam::beside(claim)) {
+    wish += ':';
+    wish += word::owner(*grant).view();
+  }
   if (claim.wait) wish += '+';
   return wish;
 }
@@ -207,9 +212,13 @@ push read_push(std::string_view message) {
   words in{message};
   const std::string_view what = in.next();
   push news;
-  const auto owner = owner_id::parse(in.next());
-  if (!owner) throw make_error(errc::protocol, "a push names no owner");
-  news.about.owner = *owner;
+  if (what == "cell") {
+    news.what = push::kind::cell_changed;
+  } else {
+    const auto owner = owner_id::parse(in.next());
+    if (!owner) throw make_error(errc::protocol, "a push names no owner");
+    news.about.owner = *owner;
+  }
   if (what == "granted") {
     news.what = push::kind::granted;
     news.about.ticket = in.number();
@@ -221,7 +230,7 @@ push read_push(std::string_view message) {
     news.what = push::kind::wanted;
   } else if (what == "revoked") {
     news.what = push::kind::revoked;
-  } else if (what != "look") {
+  } else if (what != "look" && what != "cell") {
     throw make_error(errc::protocol, "a push is of no kind that is known");
   }
   try {

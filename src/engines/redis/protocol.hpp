@@ -89,8 +89,10 @@ class word {
   std::size_t length_ = 0;
 };
 
-/// 'x', 's', or 'p:k:n'; followed by '+' for an ask that may wait in line.
+/// 'x', 's', 'p:k:n', or 'u' for an upgrade.
 std::string wish_word(const seam::claim& claim);
+/// The same for an ask: an upgrade names the grant it may stand beside, 'u:<owner>', and a '+'
+/// follows when it may wait in line.
 std::string asking_word(const seam::claim& claim);
 
 /// What the server says instead of an answer. `server` is named in the text.
@@ -107,10 +109,10 @@ duration span_of_microseconds(std::int64_t count) noexcept;
 
 /// News for this client.
 struct push {
-  enum class kind { granted, look, wanted, revoked };
+  enum class kind { granted, look, wanted, revoked, cell_changed };
 
   kind what = kind::look;
-  seam::pushed_grant about;  ///< owner and name; of a grant also the rest
+  seam::pushed_grant about;  ///< name; of all but cells also the owner; of a grant also the rest
 };
 
 /// Throws `protocol` for anything that our scripts do not publish.

@@ -65,8 +65,15 @@ error refusal_of_ours(std::string_view words, std::string_view name) {
     return make_error(errc::conflict, quoted + ": cannot give so many permits");
   }
   if (what == "semaphore_of") {
-    return make_error(errc::conflict,
-                      quoted + " is a semaphore of " + more + " permits, not of that many");
+    const std::size_t between = more.find(' ');
+    const std::string wanted = between == std::string::npos ? "so many" : more.substr(between + 1);
+    return make_error(errc::conflict, quoted + " is a semaphore of " + more.substr(0, between) +
+                                          " permits, not of " + wanted);
+  }
+  if (what == "upgrade_conflict") {
+    return make_error(errc::upgrade_conflict,
+                      "another exclusive claim on " + quoted +
+                          " was first; release the shared hold and acquire anew");
   }
   return make_error(errc::protocol, "a script said '" + std::string{words} + "'");
 }

@@ -3,10 +3,12 @@ local owner, fence = string.match(ARGV[1], '^(%x+):(%d+)$')
 local lease, extra = tonumber(ARGV[2]), ARGV[3] or ''
 local wants_fences = string.find(extra, 'f', 1, true)
 local takes_up = string.find(extra, 'o', 1, true)
+local shares = string.find(extra, 's', 1, true)
 serve('', 0)
 local ours, first = holder()
 local inside = insider(owner)
 local more = ''
+if shares and inside and inside.mode == 'p' then return {0} end
 if ours == owner and first == fence then
   redis.call('PEXPIRE', name, lease, 'GT')
   local block, since, ticket, client, who = record()
@@ -16,9 +18,17 @@ if ours == owner and first == fence then
   elseif more ~= '' then
     write_record(more, now_us, '0', '0', '?')
   end
+  if shares then
+    local last, came, _, from, known_as = record()
+    redis.call('DEL', in_key)
+    write_insider(owner, {wish = 's', ends = now + math.max(lease, redis.call('PTTL', name)),
+                  since = came or now_us, client = from or '0', fence = fence,
+                  block = last or fence, ticket = '0', who = known_as or '?'})
+  end
 elseif inside and inside.fence == fence then
   inside.ends = math.max(inside.ends, now + lease)
   if takes_up then inside.ticket = '0' end
+  if shares then inside.wish = 's' end
   if wants_fences then
     more = next_block() or ''
     if more ~= '' then
@@ -30,4 +40,5 @@ elseif inside and inside.fence == fence then
 else
   return {0}
 end
+if shares then serve('', 0) end
 return {1, somebody_waits() and 1 or 0, more}

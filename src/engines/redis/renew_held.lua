@@ -2,7 +2,7 @@
 -- older request never shortens what a newer answer has promised. Never creates.
 --
 -- KEYS: as for ask. ARGV: '<owner>:<fence of 19 digits>', lease in ms; and if there is more to do,
--- 'f' for another block of fences, 'o' to take up an offer, or both.
+-- 'f' for another block of fences, 'o' to take up an offer, 's' to share from now on, or several.
 if not ARGV[3] then
   local held = redis.call('GET', KEYS[1])
   local wanted = held == ARGV[1] .. ':w'

@@ -45,8 +45,9 @@ const script_table& scripts() {
       .adopt = make("adopt", {lua::begin, lua::line, lua::adopt}),
       .break_lock = make("break", {lua::begin, lua::line, lua::break_}),
       .look = make("look", {lua::begin, lua::line, lua::look}),
-      .swap_cell = make("swap_cell", {lua::swap_cell}),
-      .open_cell = make("open_cell", {lua::open_cell}),
+      .watch_cell = make("watch_cell", {lua::watchers, lua::watch_cell}),
+      .swap_cell = make("swap_cell", {lua::watchers, lua::swap_cell}),
+      .open_cell = make("open_cell", {lua::watchers, lua::open_cell}),
   };
   return table;
 }

@@ -21,11 +21,13 @@ struct script_table {
   script adopt;
   script break_lock;
   script look;
+  script watch_cell;
   script swap_cell;
   script open_cell;
 
-  std::array<const script*, 9> all() const noexcept {
-    return {&ask, &withdraw, &renew, &release, &adopt, &break_lock, &look, &swap_cell, &open_cell};
+  std::array<const script*, 10> all() const noexcept {
+    return {&ask,        &withdraw, &renew,      &release,   &adopt,
+            &break_lock, &look,     &watch_cell, &swap_cell, &open_cell};
   }
 };
 

@@ -16,4 +16,5 @@ local clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
 version = string.format('%.0f', math.max(tonumber(version) + 1, clock))
 redis.call('HSET', KEYS[1], 'version', version, 'highest', ARGV[4], 'writer', ARGV[3], 'value',
            ARGV[2])
+tell_watchers()
 return {'swapped', version, ARGV[4], ''}
