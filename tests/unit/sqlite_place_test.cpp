@@ -179,10 +179,14 @@ TEST(prepare, a_file_of_the_first_schema_is_brought_up_to_date_with_what_it_hold
   }
   {
     database older{path, durability::normal, seam::real_clock()};
-    older.run("DROP VIEW held");
-    for (const char* column : {"mode", "permits", "\"of\""}) {
-      older.run((std::string{"ALTER TABLE locks DROP COLUMN "} + column).c_str());
-    }
+    older.run("DROP VIEW held; ALTER TABLE locks RENAME TO newer");
+    older.run(
+        "CREATE TABLE locks (name TEXT PRIMARY KEY, top INTEGER NOT NULL, crowd INTEGER NOT NULL, "
+        "owner BLOB, client INTEGER, first INTEGER, last INTEGER, lease INTEGER, ends INTEGER, "
+        "since INTEGER, offer INTEGER -- what it meant\n) WITHOUT ROWID");
+    older.run(
+        "INSERT INTO locks SELECT name, top, crowd, owner, client, first, last, lease, ends, "
+        "since, offer FROM newer; DROP TABLE newer");
     older.run("CREATE VIEW held AS SELECT name FROM locks");
     older.run("PRAGMA user_version = 1");
   }
