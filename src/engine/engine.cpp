@@ -26,4 +26,8 @@ void refuse_lease(const traits& engine, duration lease) {
               {.engine = name, .native_code = 0, .outcome_unknown = false}};
 }
 
+void refuse_lease(const traits& engine, const renewal& item) {
+  if (item.lease != duration::zero()) refuse_lease(engine, item.lease);
+}
+
 }  // namespace crosslock::seam

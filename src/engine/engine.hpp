@@ -47,6 +47,8 @@ struct traits {
 
 /// Throws `invalid_lease` for one that the engine cannot give, before any I/O.
 void refuse_lease(const traits& engine, duration lease);
+/// The same for a renewal, which may also leave the lease as it is: zero.
+void refuse_lease(const traits& engine, const renewal& item);
 
 /// Which claim an event is about. Valid during the call only.
 struct claim_key {

@@ -64,6 +64,8 @@ entry line::way_in(const waiter& one, bool others_before, time_point now) const 
       !any_head([&](const waiter& head) { return head_mode(head) != claim_mode::permit; });
   asked.heads_exclusive =
       any_head([&](const waiter& head) { return head_mode(head) == claim_mode::exclusive; });
+  int heads = 0;
+  asked.heads_many = any_head([&](const waiter&) { return ++heads == heads_max; });
   asked.heads_stand = any_head([](const waiter& head) { return head.attempt.stands; });
   return inner::way_in(asked);
 }

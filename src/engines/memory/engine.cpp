@@ -137,7 +137,7 @@ void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
   renew_request message;
   message.items.reserve(batch.size());
   for (const seam::renewal& one : batch) {
-    seam::refuse_lease(offered, one.lease);
+    seam::refuse_lease(offered, one);
     message.items.push_back({.name = one.held.name,
                              .owner = one.held.owner,
                              .first = one.held.first,

@@ -179,7 +179,7 @@ server::holder& server::grant(name_state& name, holder fresh, server_time now) {
 /// lease, must not take away what a newer answer has promised.
 void server::extend(holder& one, duration lease, server_time now) {
   one.lease = std::max(one.lease, lease);
-  one.end = later(now, one.lease);
+  if (lease > duration::zero()) one.end = later(now, one.lease);
   one.offer_of = 0;
 }
 

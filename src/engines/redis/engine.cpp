@@ -315,7 +315,7 @@ void engine::withdraw(const seam::claim& claim, time_point give_up) {
 }
 
 void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
-  for (const seam::renewal& one : batch) seam::refuse_lease(offered, one.lease);
+  for (const seam::renewal& one : batch) seam::refuse_lease(offered, one);
   while (!batch.empty()) {
     const auto part = batch.first(std::min(batch.size(), renewals_at_once));
     batch = batch.subspan(part.size());
