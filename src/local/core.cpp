@@ -223,7 +223,16 @@ void core::answered(seam::claim_key key, const seam::answer& answer) noexcept {
   for (const auto& line : lines_named(key.name)) {
     if (line->answered(key.owner, answer)) return;
   }
-  if (answer.result == seam::ask_result::granted) withdraw_unknown(answer.granted);
+  // Given up while the ask was on its way: the withdrawal may have come before it.
+  if (answer.result == seam::ask_result::granted) {
+    withdraw_unknown(answer.granted);
+  } else if (answer.result == seam::ask_result::in_line) {
+    seam::grant place;
+    place.name = std::make_shared<const lock_name>(key.name);
+    place.owner = key.owner;
+    place.lease = settings_.lease;
+    withdraw_unknown(place);
+  }
 }
 
 void core::granted(const seam::grant& grant) noexcept {
