@@ -1,6 +1,7 @@
 // crosslock: locks that hold across threads, processes and machines.
 #pragma once
 
+#include <crosslock/async.hpp>
 #include <crosslock/client.hpp>
 #include <crosslock/error.hpp>
 #include <crosslock/fence.hpp>

@@ -74,11 +74,13 @@ class [[nodiscard]] hold {
 };
 
 /// What a callback is given: a hold; or neither, when stopped or out of time; or a failure.
-struct acquire_result {
-  std::optional<crosslock::hold> hold;
-  std::exception_ptr failure;
+template <class Held>
+struct acquire_outcome {
+  std::optional<Held> hold{};
+  std::exception_ptr failure{};
 };
 
+using acquire_result = acquire_outcome<hold>;
 using acquire_callback = std::function<void(acquire_result)>;
 
 /// How one acquire differs from the client's defaults.

@@ -1,6 +1,7 @@
 // The exclusive lock.
 #pragma once
 
+#include <crosslock/async.hpp>
 #include <crosslock/client.hpp>
 #include <crosslock/hold.hpp>
 #include <crosslock/wait.hpp>
@@ -80,6 +81,9 @@ class mutex {
   /// `wait` it waits until granted, stopped, or failed.
   void acquire_async(acquire_callback done, acquire_how how = {},
                      std::optional<duration> wait = std::nullopt);
+  /// The same, to be begun by a callback, a future or co_await: see async.hpp.
+  acquisition<hold> async_acquire(acquire_how how = {},
+                                  std::optional<duration> wait = std::nullopt);
 
   const lock_name& name() const noexcept;
 
@@ -90,7 +94,7 @@ class mutex {
   std::optional<hold> acquire_until_stopped(std::stop_token stop);
   std::optional<hold> acquire_within(duration wait, acquire_how how);
 
-  std::unique_ptr<state> state_;
+  std::shared_ptr<state> state_;  // shared with acquires that have not begun
 };
 
 }  // namespace crosslock

@@ -1,6 +1,7 @@
 // The lock of n permits.
 #pragma once
 
+#include <crosslock/async.hpp>
 #include <crosslock/client.hpp>
 #include <crosslock/hold.hpp>
 #include <crosslock/wait.hpp>
@@ -47,6 +48,9 @@ class semaphore {
   /// Never blocks the caller; `done` is called exactly once, by options::executor.
   void acquire_async(acquire_callback done, std::int32_t count = 1, acquire_how how = {},
                      std::optional<duration> wait = std::nullopt);
+  /// The same, to be begun by a callback, a future or co_await: see async.hpp.
+  acquisition<hold> async_acquire(std::int32_t count = 1, acquire_how how = {},
+                                  std::optional<duration> wait = std::nullopt);
 
   std::int32_t permits() const noexcept;  ///< n
   const lock_name& name() const noexcept;
@@ -56,7 +60,7 @@ class semaphore {
 
   std::optional<hold> acquire_within(duration wait, std::int32_t count, acquire_how how);
 
-  std::unique_ptr<state> state_;
+  std::shared_ptr<state> state_;  // shared with acquires that have not begun
 };
 
 }  // namespace crosslock

@@ -1,6 +1,7 @@
 // The lock of many readers or one writer.
 #pragma once
 
+#include <crosslock/async.hpp>
 #include <crosslock/client.hpp>
 #include <crosslock/hold.hpp>
 #include <crosslock/wait.hpp>
@@ -97,6 +98,15 @@ class shared_mutex {
                      std::optional<duration> wait = std::nullopt);
   void acquire_shared_async(acquire_callback done, acquire_how how = {},
                             std::optional<duration> wait = std::nullopt);
+  /// The same, to be begun by a callback, a future or co_await: see async.hpp.
+  acquisition<hold> async_acquire(acquire_how how = {},
+                                  std::optional<duration> wait = std::nullopt) {
+    return describe_acquire(std::move(how), wait, claim_mode::exclusive);
+  }
+  acquisition<hold> async_acquire_shared(acquire_how how = {},
+                                         std::optional<duration> wait = std::nullopt) {
+    return describe_acquire(std::move(how), wait, claim_mode::shared);
+  }
 
   /// An exclusive hold becomes a shared one, without a gap in which anybody else could get in, and
   /// keeps its fence. When the server does not answer, the hold counts as shared from now on and
@@ -126,8 +136,10 @@ class shared_mutex {
   hold acquire_or_throw(const acquire_how& how, claim_mode mode);
   std::optional<hold> acquire_within(duration wait, acquire_how how, claim_mode mode);
   bool upgrade_within(hold& held, duration wait, std::stop_token stop);
+  acquisition<hold> describe_acquire(acquire_how how, std::optional<duration> wait,
+                                     claim_mode mode);
 
-  std::unique_ptr<state> state_;
+  std::shared_ptr<state> state_;  // shared with acquires that have not begun
 };
 
 }  // namespace crosslock

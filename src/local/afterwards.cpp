@@ -84,7 +84,7 @@ void line::afterwards::deliver_one(const std::shared_ptr<waiter>& done) {
   core& home = line_.home_;
   home.keeper().timers().cancel(done->timer);
   report(home, *done);
-  home.courier().post([done] {
+  const auto continuation = [done] {
     // Out of the waiter, which may end on a thread of the library: both may own the client.
     auto section = std::move(done->section);
     const auto callback = std::move(done->done);
@@ -92,7 +92,10 @@ void line::afterwards::deliver_one(const std::shared_ptr<waiter>& done) {
     result.failure = done->failure;
     if (done->now_is == waiter::state::granted) result.hold.emplace(std::move(section));
     callback(std::move(result));
-  });
+  };
+  // Not kept by what it is going to keep: an executor may own what it was given.
+  const auto executor = std::move(done->wish.executor);
+  home.courier().post(continuation, executor);
 }
 
 void report(core& home, const waiter& ended) {

@@ -95,8 +95,12 @@ wish core::make_wish(const acquire_how& how, time_point end, seam::wish want) co
                     std::to_string(about.lease_max.count()) + " ns",
                 {.engine = std::string{about.name}}};
   }
-  return {
-      .want = want, .lease = lease, .fixed = how.lease.has_value(), .end = end, .stop = how.stop};
+  return {.want = want,
+          .lease = lease,
+          .fixed = how.lease.has_value(),
+          .end = end,
+          .stop = how.stop,
+          .executor = {}};
 }
 
 time_point core::end_of(duration wait) const {

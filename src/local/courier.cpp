@@ -47,13 +47,27 @@ struct courier::state {
   }
 };
 
-courier::courier(seam::clock& clock, std::function<void(std::function<void()>)> executor)
-    : executor_{std::move(executor)}, state_{std::make_shared<state>(clock)} {}
+namespace {
+
+bool executed(const courier::executor& where, const std::function<void()>& continuation) {
+  if (!where) return false;
+  try {
+    where(continuation);
+    return true;
+  } catch (...) {
+    return false;  // it is shut down, say: there are others
+  }
+}
+
+}  // namespace
+
+courier::courier(seam::clock& clock, executor otherwise)
+    : executor_{std::move(otherwise)}, state_{std::make_shared<state>(clock)} {}
 
 courier::~courier() { close(); }
 
-void courier::post(std::function<void()> continuation) {
-  if (executor_ && executed(continuation)) return;
+void courier::post(const std::function<void()>& continuation, const executor& where) {
+  if (executed(where, continuation) || executed(executor_, continuation)) return;
   bool too_late = false;
   {
     const std::lock_guard guard{state_->mutex};
@@ -65,15 +79,6 @@ void courier::post(std::function<void()> continuation) {
   // After close() nobody else is there to call it: exactly once all the same.
   if (too_late) continuation();
   state_->clock.unpark(state_->news);
-}
-
-bool courier::executed(const std::function<void()>& continuation) {
-  try {
-    executor_(continuation);
-    return true;
-  } catch (...) {
-    return false;  // an executor that is shut down, say: use a thread of our own
-  }
 }
 
 void courier::close() noexcept {

@@ -8,25 +8,25 @@
 
 namespace crosslock::inner {
 
-/// Runs continuations where options::executor says; without one, on a thread of its own that is
-/// started at the first of them. Thread-safe.
+/// Runs continuations where their own executor says, or else options::executor; without one, on a
+/// thread of its own that is started at the first of them. Thread-safe.
 class courier {
  public:
-  courier(seam::clock& clock, std::function<void(std::function<void()>)> executor);
+  using executor = std::function<void(std::function<void()>)>;
+
+  courier(seam::clock& clock, executor otherwise);
   ~courier();
   courier(const courier&) = delete;
   courier& operator=(const courier&) = delete;
 
-  void post(std::function<void()> continuation);
+  void post(const std::function<void()>& continuation, const executor& where = {});
   /// Everything posted before is still run; called by a continuation, after this call.
   void close() noexcept;
 
  private:
   struct state;
 
-  bool executed(const std::function<void()>& continuation);
-
-  std::function<void(std::function<void()>)> executor_;
+  const executor executor_;
   std::shared_ptr<state> state_;  // shared with the thread, which may outlive the courier
 };
 

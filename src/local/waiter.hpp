@@ -20,6 +20,8 @@ struct wish {
   bool fixed = false;
   time_point end = time_point::max();  ///< `no_wait`: one round trip, no place in line
   std::stop_token stop{};
+  /// Asynchronous: where the callback runs, if not where the client's callbacks run.
+  std::function<void(std::function<void()>)> executor{};
 
   static constexpr time_point no_wait = time_point::min();
   bool waits() const noexcept { return end != no_wait; }

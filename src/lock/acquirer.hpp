@@ -3,6 +3,7 @@
 
 #include "local/core.hpp"
 
+#include <crosslock/async.hpp>
 #include <crosslock/client.hpp>
 
 #include <memory>
@@ -42,15 +43,25 @@ class acquirer {
   }
 
   void acquire_async(acquire_callback done, const acquire_how& how,
-                     const std::optional<duration>& wait, seam::wish want = {}) const {
+                     const std::optional<duration>& wait, seam::wish want = {},
+                     continuation_executor executor = {}) const {
+    acquire_async_until(std::move(done), how, end_of_wait(wait), want, std::move(executor));
+  }
+  void acquire_async_until(acquire_callback done, const acquire_how& how, time_point end,
+                           seam::wish want, continuation_executor executor = {}) const {
     core_->check_usable();
-    const time_point end = wait ? core_->end_of(*wait) : time_point::max();
-    line()->acquire_async(core_->make_wish(how, end, want), std::move(done));
+    wish wanted = core_->make_wish(how, end, want);
+    wanted.executor = std::move(executor);
+    line()->acquire_async(wanted, std::move(done));
   }
 
   /// With strict_fifo every acquire stands in the server's line by itself.
   std::shared_ptr<inner::line> line() const { return line_ ? line_ : core_->own_line(name_); }
 
+  /// No wait: for ever. Throws `invalid_lease` for a negative one.
+  time_point end_of_wait(const std::optional<duration>& wait) const {
+    return wait ? core_->end_of(*wait) : time_point::max();
+  }
   /// The standard's timed calls take a negative wait for "try".
   time_point end_of_standard_wait(duration wait) const {
     return core_->end_of(wait < duration::zero() ? duration::zero() : wait);
@@ -64,6 +75,7 @@ class acquirer {
 
   inner::core& core() const noexcept { return *core_; }
   const lock_name& name() const noexcept { return *given_name_; }
+  const lock_name& full_name() const noexcept { return *name_; }  ///< with the client's prefix
 
  private:
   std::shared_ptr<inner::core> core_;
@@ -71,5 +83,15 @@ class acquirer {
   seam::name_ref given_name_;
   std::shared_ptr<inner::line> line_;  // null with strict_fifo
 };
+
+inline acquisition<hold> describe_acquire(std::shared_ptr<const acquirer> lock, acquire_how how,
+                                          std::optional<duration> wait, seam::wish want = {}) {
+  return acquisition<hold>{acquire_plan<hold>{.lock = std::move(lock),
+                                              .how = std::move(how),
+                                              .wait = wait,
+                                              .mode = want.mode,
+                                              .permits = want.permits,
+                                              .of = want.of}};
+}
 
 }  // namespace crosslock::inner

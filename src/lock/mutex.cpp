@@ -12,9 +12,9 @@ struct mutex::state : inner::standard_face {
 };
 
 mutex::mutex(const client& locks, std::string_view name)
-    : state_{std::make_unique<state>(locks, name)} {}
+    : state_{std::make_shared<state>(locks, name)} {}
 mutex::mutex(const client& locks, lock_name name) : mutex{locks, name.view()} {}
-mutex::~mutex() = default;
+mutex::~mutex() { state_->let_go(); }
 
 void mutex::lock() { state_->lock_until(time_point::max()); }
 
@@ -50,6 +50,10 @@ std::optional<hold> mutex::acquire_within(duration wait, acquire_how how) {
 
 void mutex::acquire_async(acquire_callback done, acquire_how how, std::optional<duration> wait) {
   state_->lock.acquire_async(std::move(done), how, wait);
+}
+
+acquisition<hold> mutex::async_acquire(acquire_how how, std::optional<duration> wait) {
+  return inner::describe_acquire({state_, &state_->lock}, std::move(how), wait);
 }
 
 const lock_name& mutex::name() const noexcept { return state_->lock.name(); }

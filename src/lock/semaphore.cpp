@@ -37,7 +37,7 @@ struct semaphore::state {
 };
 
 semaphore::semaphore(const client& locks, std::string_view name, std::int32_t permits)
-    : state_{std::make_unique<state>(locks, name, permits)} {}
+    : state_{std::make_shared<state>(locks, name, permits)} {}
 semaphore::semaphore(const client& locks, lock_name name, std::int32_t permits)
     : semaphore{locks, name.view(), permits} {}
 semaphore::~semaphore() = default;
@@ -54,6 +54,12 @@ std::optional<hold> semaphore::acquire_within(duration wait, std::int32_t count,
 void semaphore::acquire_async(acquire_callback done, std::int32_t count, acquire_how how,
                               std::optional<duration> wait) {
   state_->lock.acquire_async(std::move(done), how, wait, state_->want(count));
+}
+
+acquisition<hold> semaphore::async_acquire(std::int32_t count, acquire_how how,
+                                           std::optional<duration> wait) {
+  const seam::wish want = state_->want(count);
+  return inner::describe_acquire({state_, &state_->lock}, std::move(how), wait, want);
 }
 
 std::int32_t semaphore::permits() const noexcept { return state_->of; }

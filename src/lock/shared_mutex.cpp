@@ -26,10 +26,10 @@ struct shared_mutex::state : inner::standard_face {
 };
 
 shared_mutex::shared_mutex(const client& locks, std::string_view name)
-    : state_{std::make_unique<state>(locks, name)} {}
+    : state_{std::make_shared<state>(locks, name)} {}
 shared_mutex::shared_mutex(const client& locks, lock_name name)
     : shared_mutex{locks, name.view()} {}
-shared_mutex::~shared_mutex() = default;
+shared_mutex::~shared_mutex() { state_->let_go(); }
 
 void shared_mutex::lock() { state_->lock_until(time_point::max()); }
 
@@ -91,6 +91,11 @@ bool shared_mutex::upgrade_within(hold& held, duration wait, std::stop_token sto
   if (!next) return false;
   held.section_ = std::move(next);
   return true;
+}
+
+acquisition<hold> shared_mutex::describe_acquire(acquire_how how, std::optional<duration> wait,
+                                                 claim_mode mode) {
+  return inner::describe_acquire({state_, &state_->lock}, std::move(how), wait, {.mode = mode});
 }
 
 const lock_name& shared_mutex::name() const noexcept { return state_->lock.name(); }

@@ -48,6 +48,14 @@ class standard_face {
     }
   }
 
+  /// The lock object ends; acquires that were described by it may live on.
+  void let_go() noexcept {
+    if (lock.core().inherited_by_fork()) return;
+    std::vector<entry> ended;
+    const std::lock_guard locked{guard_};
+    ended.swap(entries_);
+  }
+
   /// Of this thread's hold, else of the one that is valid.
   template <class Question>
   auto ask_hold(Question&& question) {

@@ -1,0 +1,217 @@
+// Acquires that wait without a thread: described first, then begun by a callback, a future, or
+// co_await.
+#pragma once
+
+#include <crosslock/error.hpp>
+#include <crosslock/hold.hpp>
+#include <crosslock/inspect.hpp>
+#include <crosslock/time.hpp>
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+namespace crosslock {
+
+/// Runs the function it is given, once; not before it returns. One that throws has not taken it:
+/// then it runs where it would have run without this executor.
+using continuation_executor = std::function<void(std::function<void()>)>;
+
+namespace inner {
+
+class acquirer;
+
+/// What an acquire of that kind needs to begin; empty once it has begun.
+template <class Held>
+struct acquire_plan;
+
+template <>
+struct acquire_plan<hold> {
+  std::shared_ptr<const acquirer> lock{};
+  acquire_how how{};
+  std::optional<duration> wait{};
+  claim_mode mode = claim_mode::exclusive;
+  std::int32_t permits = 1;
+  std::int32_t of = 1;
+  continuation_executor executor{};
+
+  /// Throws `not_held` the second time.
+  void start(acquire_callback done);
+};
+
+[[noreturn]] void refuse_second_start();
+
+/// Ends a wait from two sides: by the token that the user gave, and by whoever has this.
+class joined_stop {
+ public:
+  explicit joined_stop(const std::stop_token& theirs) {
+    if (theirs.stop_possible()) relay_.emplace(theirs, pass_on{source_});
+  }
+
+  std::stop_token token() const noexcept { return source_.get_token(); }
+  void request() noexcept { source_.request_stop(); }
+
+ private:
+  struct pass_on {
+    std::stop_source to;
+    void operator()() noexcept { to.request_stop(); }
+  };
+
+  std::stop_source source_;
+  std::optional<std::stop_callback<pass_on>> relay_;
+};
+
+/// Where a suspended coroutine and the end of its acquire meet. Owned by both; who comes second
+/// knows it. Thread-safe.
+template <class Held>
+class meeting {
+ public:
+  meeting(std::coroutine_handle<> waiting, const std::stop_token& stop)
+      : waiting_{waiting}, stop_{stop} {}
+
+  std::stop_token token() const noexcept { return stop_.token(); }
+
+  /// The acquire has ended. A hold that nobody waits for any more is released here.
+  void arrive(acquire_outcome<Held> outcome) {
+    outcome_ = std::move(outcome);
+    if (state_.exchange(state::arrived) == state::abandoned) {
+      outcome_ = {};
+    } else {
+      waiting_.resume();
+    }
+  }
+  /// The coroutine was destroyed. If it was still waiting, its claim leaves the line.
+  void abandon() noexcept {
+    if (state_.exchange(state::abandoned) == state::waiting) stop_.request();
+  }
+
+  acquire_outcome<Held> take() { return std::exchange(outcome_, {}); }
+
+ private:
+  enum class state { waiting, arrived, abandoned };
+
+  const std::coroutine_handle<> waiting_;
+  joined_stop stop_;
+  std::atomic<state> state_{state::waiting};
+  acquire_outcome<Held> outcome_;  // the coroutine's once arrived
+};
+
+/// What co_await works with; lives in the frame of the coroutine.
+template <class Held>
+class [[nodiscard]] acquire_awaiter {
+ public:
+  explicit acquire_awaiter(acquire_plan<Held> plan) noexcept : plan_{std::move(plan)} {}
+  acquire_awaiter(const acquire_awaiter&) = delete;
+  acquire_awaiter& operator=(const acquire_awaiter&) = delete;
+  ~acquire_awaiter() {
+    if (meeting_) meeting_->abandon();
+  }
+
+  bool await_ready() const noexcept { return false; }
+
+  void await_suspend(std::coroutine_handle<> waiting) {
+    // As soon as it has begun, another thread may resume the coroutine and bring it to its end:
+    // everything that start() needs is in locals, and nothing of this object is touched behind it.
+    acquire_plan<Held> plan = std::move(plan_);
+    const auto shared = std::make_shared<meeting<Held>>(waiting, plan.how.stop);
+    meeting_ = shared;
+    plan.how.stop = shared->token();
+    plan.start([shared](acquire_outcome<Held> outcome) { shared->arrive(std::move(outcome)); });
+  }
+
+  std::optional<Held> await_resume() {
+    acquire_outcome<Held> outcome = std::exchange(meeting_, nullptr)->take();
+    if (outcome.failure) std::rethrow_exception(outcome.failure);
+    return std::move(outcome.hold);
+  }
+
+ private:
+  acquire_plan<Held> plan_;
+  std::shared_ptr<meeting<Held>> meeting_;
+};
+
+}  // namespace inner
+
+/// An acquire that is described but has not begun: what a lock's `async_acquire` returns. It begins
+/// once, in one of three ways, each of which returns at once and takes no thread while it waits; a
+/// waiting time counts from then. One that is never begun does nothing.
+///
+///     lock.async_acquire().start([](crosslock::acquire_result result) { ... });
+///     std::future<std::optional<hold>> later = lock.async_acquire().future();
+///     std::optional<hold> held = co_await lock.async_acquire({}, 2s);
+///
+/// Empty means out of time or stopped (acquire_how::stop); a failure is an exception. The lock
+/// object may be destroyed meanwhile.
+///
+/// The continuation (the callback, or the coroutine behind co_await) runs where resume_on says; if
+/// that was not called, where options::executor says; without one, on a thread of the client's own,
+/// one continuation after another. Never inside of the call that began it, and never on a thread
+/// that the library needs for other work.
+///
+/// Move-only; one thread at a time. Begun a second time it throws `not_held`.
+template <class Held>
+class [[nodiscard]] acquisition {
+ public:
+  using callback = std::function<void(acquire_outcome<Held>)>;
+
+  acquisition(acquisition&&) noexcept = default;
+  acquisition& operator=(acquisition&&) noexcept = default;
+  acquisition(const acquisition&) = delete;
+  acquisition& operator=(const acquisition&) = delete;
+  ~acquisition() = default;
+
+  /// Where the continuation of this acquire runs.
+  acquisition resume_on(continuation_executor where) && {
+    plan_.executor = std::move(where);
+    return std::move(*this);
+  }
+
+  /// `done` is called exactly once, unless this throws: `closed`, `forked`, `invalid_lease`.
+  void start(callback done) && { plan_.start(std::move(done)); }
+
+  /// Every failure is in the future. If the future is destroyed first, a hold that still comes is
+  /// released at once.
+  std::future<std::optional<Held>> future() &&;
+
+  /// A coroutine of any type can await it. When the coroutine is destroyed while it waits, the
+  /// claim leaves the line, and a hold that is already on its way is released. As with everything
+  /// that a coroutine awaits: destroy it where its continuation would run, or where it cannot be
+  /// resumed at the same moment.
+  inner::acquire_awaiter<Held> operator co_await() && noexcept {
+    return inner::acquire_awaiter<Held>{std::move(plan_)};
+  }
+
+  /// For the library's own use.
+  explicit acquisition(inner::acquire_plan<Held> plan) noexcept : plan_{std::move(plan)} {}
+  inner::acquire_plan<Held>& plan() noexcept { return plan_; }
+
+ private:
+  inner::acquire_plan<Held> plan_;
+};
+
+template <class Held>
+std::future<std::optional<Held>> acquisition<Held>::future() && {
+  const auto promise = std::make_shared<std::promise<std::optional<Held>>>();
+  auto result = promise->get_future();
+  try {
+    std::move(*this).start([promise](acquire_outcome<Held> outcome) {
+      if (outcome.failure) {
+        promise->set_exception(outcome.failure);
+      } else {
+        promise->set_value(std::move(outcome.hold));
+      }
+    });
+  } catch (const error&) {
+    promise->set_exception(std::current_exception());
+  }
+  return result;
+}
+
+}  // namespace crosslock
