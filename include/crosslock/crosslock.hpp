@@ -8,6 +8,7 @@
 #include <crosslock/hold.hpp>
 #include <crosslock/inspect.hpp>
 #include <crosslock/lock_name.hpp>
+#include <crosslock/multi_lock.hpp>
 #include <crosslock/mutex.hpp>
 #include <crosslock/observer.hpp>
 #include <crosslock/options.hpp>

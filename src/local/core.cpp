@@ -1,6 +1,8 @@
 // Opening and closing a client, its table of lines, and the way of the engine's reports to them.
 #include "local/core.hpp"
 
+#include "local/agreement.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -203,6 +205,18 @@ std::vector<lock_info> core::list(std::string_view prefix) {
 bool core::break_lock(std::string_view name, const owner_id& owner) {
   check_usable();
   return engine().break_lock(*full_name(name), owner, give_up());
+}
+
+std::string core::server_id() {
+  {
+    const std::lock_guard guard{mutex_};
+    if (!server_id_.empty()) return server_id_;
+  }
+  const auto cell = std::make_shared<const lock_name>(lock_name::reserved("server", "id"));
+  std::string found = agree(*this, cell, keeper_->draw_owner().to_string());
+  const std::lock_guard guard{mutex_};
+  server_id_ = found;
+  return found;
 }
 
 void core::remember_detached(const seam::claim& claim) {

@@ -47,6 +47,10 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   std::vector<lock_info> list(std::string_view prefix);
   bool break_lock(std::string_view name, const owner_id& owner);
 
+  /// Says which server this is, whatever its URL: random, and written there by the first client
+  /// that asked. One round trip, the first time. Throws what agree() throws.
+  std::string server_id();
+
   /// When a request that is made now must be over. Closing has the time of one request in all.
   time_point give_up() const noexcept;
   /// Throws `forked` or `closed`.
@@ -92,6 +96,7 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   std::mutex mutex_;
   std::unordered_multimap<std::string_view, line*> lines_;
   std::map<owner_id, time_point> detached_;  // until their lease must have ended
+  std::string server_id_;                    // empty until asked for
 
   std::unique_ptr<inner::keeper> keeper_;  // last: its engine reports to everything above
 };

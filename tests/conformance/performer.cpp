@@ -39,6 +39,7 @@ std::string performer::carry_out(std::istringstream& words) {
     return "awake";
   }
   if (verb == "adopt") return adopt(words);
+  if (verb == "multi") return multi(words);
   const auto name = next<std::string>(words);
   if (verb == "enter") return enter(name);
   owned& mine = lock_named(name);

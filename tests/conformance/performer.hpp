@@ -14,6 +14,7 @@
 // | loop NAME TIMES WORK_US | done ACCEPTED: acquire, read, work, write one more, release |
 // | enter NAME | depth N: locks a recursive_mutex once more |
 // | sleep MS | awake |
+// | multi ... | several locks at once: see performer_multi.cpp |
 //
 // A command that fails answers `error` and the code's message.
 #pragma once
@@ -38,6 +39,7 @@ class performer {
   std::string perform(const std::string& command);
 
  private:
+  struct several;
   struct owned {
     std::unique_ptr<mutex> lock;
     std::unique_ptr<witnessed> held;
@@ -47,6 +49,7 @@ class performer {
   std::string acquire(owned& mine, std::istringstream& words);
   std::string adopt(std::istringstream& words);
   std::string enter(const std::string& name);
+  std::string multi(std::istringstream& words);
   owned& lock_named(const std::string& name);
   static std::string describe_loss(witnessed& held);
 
@@ -54,6 +57,7 @@ class performer {
   const client locks_;
   std::map<std::string, owned> locks_by_name_;
   std::map<std::string, std::unique_ptr<recursive_mutex>> nested_by_name_;
+  std::shared_ptr<several> several_;
 };
 
 }  // namespace crosslock::conformance

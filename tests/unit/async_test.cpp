@@ -25,6 +25,9 @@ concept begins_as_it_is = requires(Acquisition& wanted) {
   wanted.start([](acquire_result) {});
 };
 static_assert(!begins_as_it_is<acquisition<hold>>);
+static_assert(!std::is_copy_constructible_v<multi_hold>);
+static_assert(std::is_nothrow_move_constructible_v<multi_hold>);
+static_assert(std::is_nothrow_move_assignable_v<multi_hold>);
 static_assert(std::is_same_v<acquire_result, acquire_outcome<hold>>);
 
 client fresh(const std::string& server) { return connect("memory:" + server); }

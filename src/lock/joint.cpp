@@ -1,0 +1,110 @@
+// Losing one is losing all; releasing goes on whatever becomes of one.
+#include "lock/joint.hpp"
+
+#include <crosslock/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace crosslock::inner {
+namespace {
+
+int badness(release_result result) noexcept {
+  switch (result) {
+    case release_result::released:
+      return 0;
+    case release_result::passed:
+      return 1;
+    case release_result::detached:
+      return 2;
+    case release_result::not_held:
+      return 3;
+    case release_result::unknown:
+      return 4;
+    case release_result::not_owner:
+      return 5;
+    case release_result::lost:
+      return 6;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void joint_loss::watch(const hold& held) {
+  watches_.emplace_back(held.lost(), notice{weak_from_this()});
+}
+
+void joint_loss::notice::operator()() const {
+  // User code that listens may take for ever, or end the very hold it listens to: what it runs in
+  // stays until it is through.
+  const auto alive = to.lock();
+  if (!alive) return;
+  alive->waits_.request();
+  alive->told_.request_stop();
+}
+
+joint::joint(std::vector<std::size_t> places, const std::stop_token& stop)
+    : places_{std::move(places)}, loss_{std::make_shared<joint_loss>(stop)}, told_{loss_->told()} {
+  // Before anything is held, so that adding and releasing need no memory for these.
+  const std::size_t count = places_.empty() ? 0 : *std::max_element(places_.begin(), places_.end());
+  holds_.reserve(count + 1);
+  results_found_.reserve(count + 1);
+  results_.reserve(places_.size());
+}
+
+joint::~joint() {
+  if (loss_) release();
+}
+
+void joint::add(hold held) {
+  holds_.push_back(std::move(held));
+  loss_->watch(holds_.back());
+}
+
+std::vector<crosslock::fence> joint::fences() const {
+  std::vector<crosslock::fence> found;
+  found.reserve(places_.size());
+  for (const std::size_t place : places_) found.push_back(holds_[place].fence());
+  return found;
+}
+
+time_point joint::expires_at() const noexcept {
+  time_point earliest = time_point::max();
+  for (const hold& each : holds_) earliest = std::min(earliest, each.expires_at());
+  return earliest;
+}
+
+loss_reason joint::lost_reason() const noexcept {
+  for (const hold& each : holds_) {
+    if (each.lost_reason() != loss_reason::none) return each.lost_reason();
+  }
+  return loss_reason::none;
+}
+
+bool joint::valid() const noexcept {
+  return loss_ &&
+         std::all_of(holds_.begin(), holds_.end(), [](const hold& each) { return each.valid(); });
+}
+
+void joint::check() const {
+  if (!loss_) throw error{errc::not_held, "these locks are not held any more"};
+  for (const hold& each : holds_) each.check();
+}
+
+release_result joint::release() noexcept {
+  if (!loss_) return release_result::not_held;
+  loss_.reset();  // what happens to the rest while one is released is no loss any more
+  release_result worst = release_result::released;
+  results_found_.assign(holds_.size(), release_result::not_held);
+  for (std::size_t i = holds_.size(); i-- > 0;) {
+    results_found_[i] = holds_[i].release();
+    if (badness(results_found_[i]) > badness(worst)) worst = results_found_[i];
+  }
+  for (const std::size_t place : places_) {
+    if (place < results_found_.size()) results_.push_back(results_found_[place]);
+  }
+  return worst;
+}
+
+}  // namespace crosslock::inner
