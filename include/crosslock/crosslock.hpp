@@ -17,5 +17,6 @@
 #include <crosslock/recursive_mutex.hpp>
 #include <crosslock/semaphore.hpp>
 #include <crosslock/shared_mutex.hpp>
+#include <crosslock/striped_mutex.hpp>
 #include <crosslock/time.hpp>
 #include <crosslock/version.hpp>
