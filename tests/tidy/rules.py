@@ -29,6 +29,8 @@ UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"
                         + r")\b")
 CLOCKS = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|system_clock|steady_clock)\b")
 VAGUE_NAME = re.compile(r"\b(?:class|struct)\s+(\w*?(?:manager|helper|utils?|impl)s?)\b", re.I)
+# Adapters for other libraries: header-only, and no part of crosslock.hpp.
+ADAPTED = {"include/crosslock/asio.hpp": ["asio/", "boost/asio/"]}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -84,7 +86,7 @@ def public_headers_alone(path, text):
         return
     for line, quote, name in includes(text):
         standard = re.fullmatch(r"[a-z_0-9]+", name)
-        ours = name.startswith("crosslock/")
+        ours = name.startswith(("crosslock/", *ADAPTED.get(path, [])))
         if quote == '"' or not (standard or ours):
             yield line, f"public headers include the standard library and <crosslock/...>: {name}"
 
