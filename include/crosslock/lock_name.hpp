@@ -20,6 +20,9 @@ class lock_name {
   /// For the library's own use: a name that no program can give, `crosslock:{kind}:rest`. Names of
   /// different kinds, or with different rests, are different.
   static lock_name reserved(std::string_view kind, std::string_view rest);
+  /// For the library's own use: a name that a server has sent, given by a program or reserved.
+  /// Throws `invalid_name` for anything else.
+  static lock_name stored(std::string_view text);
 
   const std::string& str() const noexcept { return text_; }
   std::string_view view() const noexcept { return text_; }

@@ -3,6 +3,7 @@
 #include <crosslock/error.hpp>
 #include <crosslock/lock_name.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -109,6 +110,19 @@ lock_name lock_name::reserved(std::string_view kind, std::string_view rest) {
   lock_name made;
   made.text_.append(reserved_beginning).append(kind).append("}:").append(rest);
   return made;
+}
+
+lock_name lock_name::stored(std::string_view text) {
+  if (!text.starts_with(reserved_beginning)) return lock_name{text};
+  const std::string_view inside = text.substr(reserved_beginning.size());
+  const std::size_t end =
+      std::min(inside.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), inside.size());
+  if (end == 0 || !inside.substr(end).starts_with("}:")) {
+    refuse(text, "is neither a name that programs can give nor one of crosslock itself");
+  }
+  const std::string_view rest = inside.substr(end + 2);
+  check(rest);
+  return reserved(inside.substr(0, end), rest);
 }
 
 }  // namespace crosslock

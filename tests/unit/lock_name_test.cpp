@@ -185,5 +185,22 @@ TEST(lock_name, names_are_ordered_by_their_bytes) {
   EXPECT_EQ(lock_name{"a"}, lock_name{"a"});
 }
 
+TEST(lock_name, what_a_server_has_stored_is_a_name_again) {
+  const std::string longest(lock_name::max_bytes, 'x');
+  for (const lock_name& name :
+       {lock_name{"a"}, lock_name{longest}, lock_name::reserved("kind", "a"),
+        lock_name::reserved("kind", "}:{kind}:"), lock_name::reserved("two_words", longest)}) {
+    EXPECT_EQ(lock_name::stored(name.view()), name);
+  }
+  for (const std::string& text :
+       {std::string{}, std::string{"crosslock:{"}, std::string{"crosslock:{}:a"},
+        std::string{"crosslock:{kind}"}, std::string{"crosslock:{kind}:"},
+        std::string{"crosslock:{kind:a"}, std::string{"crosslock:{Kind}:a"},
+        std::string{"crosslock:{kind}:a\n"}, "crosslock:{kind}:" + longest + 'x',
+        std::string{"crosslock:{kind}:crosslock:{kind}:a"}, longest + 'x'}) {
+    EXPECT_THROW(lock_name::stored(text), error) << text;
+  }
+}
+
 }  // namespace
 }  // namespace crosslock

@@ -127,7 +127,7 @@ std::vector<lock_info> engine::look_at(std::span<const std::string> names, time_
   std::vector<lock_info> infos;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (script_unknown(answers[i])) {
-      infos.push_back(look(lock_name{names[i]}, give_up));
+      infos.push_back(look(lock_name::stored(names[i]), give_up));
     } else if (answers[i].failed()) {
       refuse(answers[i].failure(), names[i]);
     } else {

@@ -234,7 +234,7 @@ push read_push(std::string_view message) {
     throw make_error(errc::protocol, "a push is of no kind that is known");
   }
   try {
-    news.about.name = std::make_shared<const lock_name>(in.rest());
+    news.about.name = std::make_shared<const lock_name>(lock_name::stored(in.rest()));
   } catch (const error&) {
     throw make_error(errc::protocol, "a push is about a name that is none");
   }
