@@ -20,3 +20,4 @@
 #include <crosslock/striped_mutex.hpp>
 #include <crosslock/time.hpp>
 #include <crosslock/version.hpp>
+#include <crosslock/versioned.hpp>

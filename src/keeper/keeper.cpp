@@ -109,8 +109,11 @@ bool keeper::on_own_thread() const {
 }
 
 duration keeper::retry_pause(int failures) {
-  return seam::retry_delay(settings_.retry, static_cast<std::uint64_t>(failures),
-                           random_.draw_bits());
+  return pause(settings_.retry, static_cast<std::uint64_t>(failures));
+}
+
+duration keeper::pause(const retry_options& how, std::uint64_t tries) {
+  return seam::retry_delay(how, tries, random_.draw_bits());
 }
 
 time_point keeper::tell_at(const tenure& tenure) const noexcept {

@@ -66,6 +66,8 @@ class keeper {
   owner_id draw_owner() { return random_.draw(); }
   /// How long to wait before a request that failed so many times is made again.
   duration retry_pause(int failures);
+  /// The same by other rules than the client's.
+  duration pause(const retry_options& how, std::uint64_t tries);
 
   /// True in a forked child of the process that made this keeper: then only abandon() may be
   /// called, and the keeper must be leaked, because its threads are not here.

@@ -44,6 +44,7 @@ void core::close() noexcept {
   if (closed_.exchange(true)) return;
   closed_by_.store(clock_.now() + settings_.timeout);
   keeper_->closes_by(closed_by_.load());
+  rouse(cell_watches_.all_changed());
   for (const auto& line : all_lines()) line->close();
   for (;;) {
     const std::uint32_t seen = claims_ended_.load();
@@ -284,6 +285,15 @@ void core::failed(seam::claim_key key, const error& why) noexcept {
   for (const auto& line : lines_named(key.name)) {
     if (line->failed(key.owner, why)) return;
   }
+}
+
+void core::cell_changed(const lock_name& name) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (alive) rouse(cell_watches_.changed(name));
+}
+
+void core::rouse(const std::vector<seam::park_word*>& words) noexcept {
+  for (seam::park_word* word : words) engine().rouse(clock_, *word);
 }
 
 }  // namespace crosslock::inner

@@ -3,6 +3,7 @@
 
 #include "keeper/keeper.hpp"
 #include "keeper/opening.hpp"
+#include "local/cell_watches.hpp"
 #include "local/courier.hpp"
 #include "local/line.hpp"
 
@@ -55,6 +56,8 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   time_point give_up() const noexcept;
   /// Throws `forked` or `closed`.
   void check_usable() const;
+  /// False from the beginning of close() on.
+  bool open_for_calls() const noexcept { return !closed_.load(); }
   bool inherited_by_fork() const noexcept { return keeper_->inherited_by_fork(); }
   void close() noexcept;
 
@@ -68,6 +71,7 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   seam::engine& engine() const noexcept { return keeper_->engine(); }
   inner::keeper& keeper() const noexcept { return *keeper_; }
   inner::courier& courier() const noexcept { return *courier_; }
+  inner::cell_watches& cell_watches() noexcept { return cell_watches_; }
   crosslock::observer* observer() const noexcept { return settings_.observer.get(); }
 
   // seam::turn
@@ -76,17 +80,20 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   void look_again(seam::claim_key key) noexcept override;
   void wanted(seam::claim_key key) noexcept override;
   void failed(seam::claim_key key, const error& why) noexcept override;
+  void cell_changed(const lock_name& name) noexcept override;
 
  private:
   std::vector<std::shared_ptr<line>> lines_named(const lock_name& name);
   std::vector<std::shared_ptr<line>> all_lines();
   std::shared_ptr<line> add_line(const seam::name_ref& name, bool common);
+  void rouse(const std::vector<seam::park_word*>& words) noexcept;
   void withdraw_unknown(const seam::grant& grant);
   void strip_prefix(lock_info& info) const;
 
   const inner::settings settings_;
   seam::clock& clock_;
   std::unique_ptr<inner::courier> courier_;
+  inner::cell_watches cell_watches_;
 
   std::atomic<bool> closed_{false};
   std::atomic<std::uint32_t> claiming_{0};

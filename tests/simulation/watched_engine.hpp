@@ -61,6 +61,9 @@ class watched_engine final : public seam::engine, private seam::turn {
   seam::cell read_cell(const lock_name& name, time_point give_up) override {
     return inside_.read_cell(name, give_up);
   }
+  seam::cell watch_cell(const lock_name& name, duration span, time_point give_up) override {
+    return inside_.watch_cell(name, span, give_up);
+  }
   seam::swap_answer swap_cell(const seam::cell_swap& wanted, time_point give_up) override {
     return inside_.swap_cell(wanted, give_up);
   }
@@ -87,6 +90,7 @@ class watched_engine final : public seam::engine, private seam::turn {
   void look_again(seam::claim_key key) noexcept override { core_.look_again(key); }
   void wanted(seam::claim_key key) noexcept override { core_.wanted(key); }
   void failed(seam::claim_key key, const error& why) noexcept override;
+  void cell_changed(const lock_name& name) noexcept override { core_.cell_changed(name); }
 
   bool mute() const noexcept { return !process_.alive(); }
   story* find(const owner_id& owner);
