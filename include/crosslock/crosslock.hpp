@@ -5,6 +5,7 @@
 #include <crosslock/client.hpp>
 #include <crosslock/error.hpp>
 #include <crosslock/fence.hpp>
+#include <crosslock/fenced_register.hpp>
 #include <crosslock/hold.hpp>
 #include <crosslock/inspect.hpp>
 #include <crosslock/lock_name.hpp>
