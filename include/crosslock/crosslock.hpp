@@ -4,6 +4,7 @@
 #include <crosslock/async.hpp>
 #include <crosslock/client.hpp>
 #include <crosslock/count_down_latch.hpp>
+#include <crosslock/election.hpp>
 #include <crosslock/error.hpp>
 #include <crosslock/fence.hpp>
 #include <crosslock/fenced_register.hpp>

@@ -1,0 +1,121 @@
+// One leader, whom everybody can ask for and watch.
+#pragma once
+
+#include <crosslock/client.hpp>
+#include <crosslock/hold.hpp>
+#include <crosslock/wait.hpp>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace crosslock {
+
+namespace inner {
+struct office;
+}  // namespace inner
+
+/// Who leads: what it has proclaimed last, and the fence of its term.
+struct leader_info {
+  std::string value;
+  crosslock::fence fence;
+};
+
+/// One term in office: an exclusive hold, and a value that others see. Destruction resigns. One
+/// thread at a time may use it; the stop_token it gives out may be used anywhere.
+///
+/// | state | valid() | lost() | proclaim() | resign() |
+/// |---|---|---|---|---|
+/// | leads | true | not requested | others see the new value | `released` |
+/// | lost | false | requested | throws `lost` | `lost`, nothing changes |
+/// | resigned, moved from | false | never requested | throws `not_held` | `not_held` |
+class [[nodiscard]] leadership {
+ public:
+  leadership(leadership&& other) noexcept;
+  leadership& operator=(leadership&& other) noexcept;  ///< resigns what it had
+  leadership(const leadership&) = delete;
+  leadership& operator=(const leadership&) = delete;
+  ~leadership();
+
+  crosslock::fence fence() const noexcept { return held_.fence(); }
+  bool valid() const noexcept { return held_.valid(); }
+  std::stop_token lost() const { return held_.lost(); }
+  /// Throws `lost` or `not_held` unless valid().
+  void check() const { held_.check(); }
+  /// The hold behind it, for a fenced_register for example.
+  const hold& held() const noexcept { return held_; }
+
+  /// Replaces the value, unless a newer leader has been here: then it throws `lost`.
+  void proclaim(const std::string& value);
+  release_result resign() noexcept { return held_.release(); }
+
+  /// For the library's own use.
+  leadership(hold held, std::shared_ptr<const inner::office> office) noexcept;
+
+ private:
+  hold held_;
+  std::shared_ptr<const inner::office> office_;
+};
+
+/// What a callback is given: a leadership; or neither, when stopped or out of time; or a failure.
+struct campaign_result {
+  std::optional<crosslock::leadership> leadership;
+  std::exception_ptr failure;
+};
+
+using campaign_callback = std::function<void(campaign_result)>;
+
+/// At most one leads at a time, as far as leases can promise it; the fence keeps a former leader's
+/// late writes apart in any case. Candidates are served in the order in which they come. Of its own
+/// kind: a mutex or value of the same name has nothing to do with it. Thread-safe. Throws
+/// `unsupported` where the engine stores no values.
+class election {
+ public:
+  election(const client& locks, std::string_view name);
+  election(const client& locks, lock_name name);
+  election(const election&) = delete;
+  election& operator=(const election&) = delete;
+  ~election();
+
+  /// Waits until it leads, and `value` is there for others to see.
+  leadership campaign(const std::string& value, const acquire_how& how = {});
+  /// Empty when somebody else leads, or stopped, or out of time.
+  std::optional<leadership> try_campaign(const std::string& value, const acquire_how& how = {}) {
+    return campaign_within(duration::zero(), value, how);
+  }
+  template <class Rep, class Period>
+  std::optional<leadership> campaign_for(const std::string& value,
+                                         const std::chrono::duration<Rep, Period>& wait,
+                                         const acquire_how& how = {}) {
+    return campaign_within(wait_time(wait), value, how);
+  }
+  /// Never blocks the caller. `done` is called exactly once, by options::executor, which also makes
+  /// the requests that store the value.
+  void campaign_async(std::string value, campaign_callback done, const acquire_how& how = {},
+                      std::optional<duration> wait = std::nullopt);
+
+  /// Who leads now. Empty when nobody does, or a new leader has not proclaimed anything yet. One
+  /// that has died is seen until its lease ends, and not longer.
+  std::optional<leader_info> leader() const;
+
+  /// Calls fn, on this thread, for who leads now and then for every new leader and every new value,
+  /// until stopped. A term that is over before it could be seen is left out, and so are values that
+  /// were replaced at once; an older term never comes after a newer one. That nobody leads is not
+  /// told. What fn throws is thrown on.
+  void observe(std::stop_token stop, const std::function<void(const leader_info&)>& fn) const;
+
+  const lock_name& name() const noexcept;
+
+ private:
+  std::optional<leadership> campaign_within(duration wait, const std::string& value,
+                                            const acquire_how& how);
+
+  std::shared_ptr<const inner::office> office_;
+};
+
+}  // namespace crosslock
