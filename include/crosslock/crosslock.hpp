@@ -2,6 +2,7 @@
 #pragma once
 
 #include <crosslock/async.hpp>
+#include <crosslock/barrier.hpp>
 #include <crosslock/client.hpp>
 #include <crosslock/count_down_latch.hpp>
 #include <crosslock/election.hpp>
