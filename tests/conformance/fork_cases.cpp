@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #ifdef __SANITIZE_THREAD__
 constexpr bool children_may_start_threads = false;  // the sanitizer cannot follow them
@@ -272,6 +274,47 @@ int use_everything(forking::belongings& mine) {
   }
   if (mine.kept->valid()) return ++number;
   return well;
+}
+
+TEST_P(forking, what_rests_on_cells_refuses_in_the_child_and_goes_on_in_the_parent) {
+  play({ability::fork}, [this] {
+    if (!stage().traits().cells || !stage().traits().shared) return;
+    const client locks = stage().connect();
+    versioned value{locks, "value"};
+    fenced_register stock{locks, "stock"};
+    count_down_latch latch{locks, "latch", 2};
+    election office{locks, "office"};
+    auto gate = std::make_unique<barrier>(locks, "gate", 1);
+    auto leads = std::make_optional(office.campaign("parent"));
+    gate->enter();
+    const int code = in_child([&] {
+      const std::vector<std::function<void()>> calls{
+          [&] { (void)value.read(); },
+          [&] { (void)value.compare_and_set(0, "child"); },
+          [&] { (void)stock.open(fence{1}); },
+          [&] { (void)stock.write(fence{1}, "child"); },
+          [&] { latch.count_down(); },
+          [&] { latch.wait(); },
+          [&] { gate->leave(); },
+          [&] { (void)office.leader(); },
+          [&] { (void)office.try_campaign("child"); },
+          [&] { office.observe({}, [](const leader_info&) {}); },
+          [&] { leads->proclaim("child"); }};
+      for (std::size_t i = 0; i < calls.size(); ++i) {
+        if (code_of(calls[i]) != errc::forked) return static_cast<int>(i) + 1;
+      }
+      gate.reset();
+      leads.reset();
+      return well;
+    });
+    EXPECT_EQ(code, well);
+    EXPECT_EQ(office.leader().value_or(leader_info{}).value, "parent");
+    leads->proclaim("still the parent");
+    gate->leave();
+    latch.count_down(2);
+    EXPECT_TRUE(latch.try_wait());
+    EXPECT_EQ(value.read().version, 0U);
+  });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace crosslock::conformance {
@@ -41,11 +42,20 @@ class listener final : public observer {
     const std::lock_guard guard{mutex_};
     releases_.push_back(event.result);
   }
+  void fence_rejected(std::string_view, crosslock::fence shown,
+                      crosslock::fence highest) noexcept override {
+    const std::lock_guard guard{mutex_};
+    rejected_.push_back({shown, highest});
+  }
   void round_trip(verb what, duration) noexcept override {
     const std::lock_guard guard{mutex_};
     ++round_trips_[what];
   }
 
+  /// The fence that was shown, and the highest so far.
+  std::vector<std::pair<crosslock::fence, crosslock::fence>> rejected() const {
+    return copy(rejected_);
+  }
   std::vector<grant_heard> grants() const { return copy(grants_); }
   std::vector<wait_result> waits() const { return copy(waits_); }
   std::vector<renew_result> renewals() const { return copy(renewals_); }
@@ -82,6 +92,7 @@ class listener final : public observer {
   std::vector<renew_result> renewals_;
   std::vector<loss_reason> losses_;
   std::vector<release_result> releases_;
+  std::vector<std::pair<crosslock::fence, crosslock::fence>> rejected_;
   std::map<verb, std::uint64_t> round_trips_;
 };
 

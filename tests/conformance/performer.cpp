@@ -19,7 +19,12 @@ std::chrono::milliseconds next_ms(std::istringstream& words) {
 }  // namespace
 
 performer::performer(surroundings where, client locks)
-    : where_{std::move(where)}, locks_{std::move(locks)} {}
+    : where_{std::move(where)},
+      locks_{std::move(locks)},
+      cells_{where_, locks_, [this](const std::string& lock) {
+               const owned& mine = lock_named(lock);
+               return mine.held ? &mine.held->held() : nullptr;
+             }} {}
 
 std::string performer::perform(const std::string& command) {
   std::istringstream words{command};
@@ -42,6 +47,7 @@ std::string performer::carry_out(std::istringstream& words) {
   if (verb == "multi") return multi(words);
   const auto name = next<std::string>(words);
   if (verb == "enter") return enter(name);
+  if (auto said = cells_.perform(verb, name, words)) return *said;
   owned& mine = lock_named(name);
   if (verb == "acquire") return acquire(mine, words);
   if (verb == "loop") {

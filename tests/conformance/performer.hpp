@@ -16,9 +16,12 @@
 // | sleep MS | awake |
 // | multi ... | several locks at once: see performer_multi.cpp |
 //
+// Those about values, latches, barriers and elections are in performer_cells.hpp.
+//
 // A command that fails answers `error` and the code's message.
 #pragma once
 
+#include "conformance/performer_cells.hpp"
 #include "conformance/witness.hpp"
 
 #include <crosslock/recursive_mutex.hpp>
@@ -58,6 +61,7 @@ class performer {
   std::map<std::string, owned> locks_by_name_;
   std::map<std::string, std::unique_ptr<recursive_mutex>> nested_by_name_;
   std::shared_ptr<several> several_;
+  cell_performer cells_;
 };
 
 }  // namespace crosslock::conformance
