@@ -13,9 +13,9 @@ bool timeline::fault_between(instant from, instant to, const std::string& lock) 
 
 bool timeline::state_lost_between(const grant& first, const grant& second) const {
   const instant from = std::min(first.based_on(), second.based_on());
+  const instant to = std::max(first.ok, second.ok);
   return std::any_of(faults.begin(), faults.end(), [&](const fault_span& f) {
-    return loses_state(f.kind) && concerns(f, first.lock()) && f.from >= from &&
-           f.from <= second.ok;
+    return loses_state(f.kind) && concerns(f, first.lock()) && f.from >= from && f.from <= to;
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 namespace crosslock::checker {
 namespace {
@@ -18,10 +19,10 @@ class sweep {
     for (const std::size_t g : grants) {
       for (const belief& b : line_.grants[g].beliefs) {
         if (b.from == b.to) {
-          points.push_back({b.from, what::moment, g, b.to});
+          points.push_back({b.from, what::moment, g, b.to, b.mode});
         } else {
-          points.push_back({b.from, what::begin, g, b.to});
-          points.push_back({b.to, what::end, g, b.to});
+          points.push_back({b.from, what::begin, g, b.to, b.mode});
+          points.push_back({b.to, what::end, g, b.to, b.mode});
         }
       }
     }
@@ -40,40 +41,36 @@ class sweep {
     what is;
     std::size_t grant;
     instant until;
+    claim_mode mode;
   };
 
   void step(const point& p) {
-    const event& about = line_.grants[p.grant].about;
     if (p.is == what::end) {
-      active_.erase({p.at, p.grant});
-      count(about, -1);
+      active_.erase({p.at, p.grant, p.mode});
+      count(p, -1);
       return;
     }
     clash_one_by_one(p);
-    if (about.mode == claim_mode::permit) {
+    if (p.mode == claim_mode::permit) {
       clash_by_sum(p);
     }
     if (p.is == what::begin) {
-      active_.insert({p.until, p.grant});
-      count(about, 1);
+      active_.insert({p.until, p.grant, p.mode});
+      count(p, 1);
     }
   }
 
-  void count(const event& about, std::int32_t by) {
-    used_ += about.mode == claim_mode::permit ? by * about.permits : 0;
-    exclusives_ += about.mode == claim_mode::exclusive ? by : 0;
+  void count(const point& p, std::int32_t by) {
+    used_ += p.mode == claim_mode::permit ? by * line_.grants[p.grant].about.permits : 0;
+    exclusives_ += p.mode == claim_mode::exclusive ? by : 0;
   }
 
   void clash_one_by_one(const point& p) {
-    const event& about = line_.grants[p.grant].about;
-    if (about.mode != claim_mode::exclusive && exclusives_ == 0) {
+    if (p.mode != claim_mode::exclusive && exclusives_ == 0) {
       return;
     }
-    for (const auto& [until, other] : active_) {
-      const event& held = line_.grants[other].about;
-      const bool exclusive =
-          about.mode == claim_mode::exclusive || held.mode == claim_mode::exclusive;
-      if (exclusive) {
+    for (const auto& [until, other, mode] : active_) {
+      if (p.mode == claim_mode::exclusive || mode == claim_mode::exclusive) {
         clash(other, p, until, "are held at the same time");
       }
     }
@@ -83,9 +80,9 @@ class sweep {
     std::int32_t room = line_.grants[p.grant].about.of;
     std::size_t other = none;
     instant until = p.until;
-    for (const auto& [ends, g] : active_) {
+    for (const auto& [ends, g, mode] : active_) {
       const event& held = line_.grants[g].about;
-      if (held.mode != claim_mode::permit) {
+      if (mode != claim_mode::permit) {
         continue;
       }
       room = std::min(room, held.of);
@@ -122,9 +119,10 @@ class sweep {
   const timeline& line_;
   report& to_;
   std::vector<overlap>& found_;
-  std::set<std::pair<instant, std::size_t>> active_;  ///< until when, which grant
-  std::int32_t used_ = 0;                             ///< permits
-  std::int32_t exclusives_ = 0;                       ///< those in active_
+  /// Until when, which grant, as what.
+  std::set<std::tuple<instant, std::size_t, claim_mode>> active_;
+  std::int32_t used_ = 0;        ///< permits
+  std::int32_t exclusives_ = 0;  ///< those in active_
 };
 
 }  // namespace

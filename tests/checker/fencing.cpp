@@ -95,9 +95,7 @@ void check_unique(const timeline& line, const std::vector<std::size_t>& grants, 
     }
     const auto [at, fresh] = seen.try_emplace(g.token(), i);
     const grant& other = line.grants[at->second];
-    const bool shareable =
-        g.about.mode != claim_mode::exclusive && other.about.mode != claim_mode::exclusive;
-    if (!fresh && !shareable) {
+    if (!fresh) {
       to.add(invariant::fencing,
              describe(g.about) + " was given before to " + describe(other.about), other.ok_event,
              g.ok_event);

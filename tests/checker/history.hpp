@@ -34,12 +34,13 @@ enum class phase {
 enum class action {
   none,
   acq,
-  reenter,   ///< an acquire by who already holds it: keeps its token, is no new grant
-  withdraw,  ///< gives up a claim whose outcome is unknown
-  rel,       ///< the last release of a re-entered hold only
-  renew,     ///< `ok` only when the deadline of the hold was moved by it
-  write,     ///< to the protected resource
-  final,     ///< the value that the resource has at the end
+  reenter,    ///< an acquire by who already holds it: keeps its token, is no new grant
+  withdraw,   ///< gives up a claim whose outcome is unknown
+  rel,        ///< the last release of a re-entered hold only
+  renew,      ///< `ok` only when the deadline of the hold was moved by it
+  downgrade,  ///< an exclusive hold becomes a shared one and keeps its token
+  write,      ///< to the protected resource
+  final,      ///< the value that the resource has at the end
 };
 
 /// Those in the second line can make two holders, whom only the fence keeps apart.

@@ -8,7 +8,7 @@
 // |---|---|
 // | record | the history itself makes sense: every answer has its call |
 // | I1 exclusion | conflicting holders never believe at the same time |
-// | I2 fencing | a later conflicting grant has a larger token; exclusive tokens are unique |
+// | I2 fencing | a later conflicting grant has a larger token; no two grants have the same |
 // | I3 resource | the resource takes tokens in rising order and refuses only older ones |
 // | I4 wake-up | a lock that is free is soon given to who waits for it |
 // | I5 fifo | who stands in line first is served first (optional) |

@@ -25,13 +25,14 @@ inline constexpr name_table<phase, 11> phase_names{{
     {phase::nemesis, "nemesis"},
 }};
 
-inline constexpr name_table<action, 8> action_names{{
+inline constexpr name_table<action, 9> action_names{{
     {action::none, ""},
     {action::acq, "acq"},
     {action::reenter, "reenter"},
     {action::withdraw, "withdraw"},
     {action::rel, "rel"},
     {action::renew, "renew"},
+    {action::downgrade, "downgrade"},
     {action::write, "write"},
     {action::final, "final"},
 }};

@@ -20,7 +20,7 @@ const grant* successor(const timeline& line, const grant& g, instant when) {
   for (auto at = later; at != grants.end() && line.grants[*at].ok < when; ++at) {
     const grant& other = line.grants[*at];
     const bool g_was_over = g.end() <= other.ok || line.state_lost_between(g, other);
-    if (g_was_over && other.token() > g.token() && conflict(g.about, other.about)) {
+    if (g_was_over && other.token() > g.token() && conflict(g.at_its_end(), other.about)) {
       return &other;
     }
   }
@@ -87,7 +87,7 @@ bool stale(const timeline& line, const attempt& a, const grant& g) {
   }
   const grant& own = line.grants[a.of_grant];
   const std::int64_t deadline = own.steps.back().deadline;
-  return own.token() < g.token() && conflict(own.about, g.about) &&
+  return own.token() < g.token() && conflict(own.at_its_end(), g.about) &&
          (a.inv > g.ok || (deadline != 0 && deadline <= g.ok.t));
 }
 

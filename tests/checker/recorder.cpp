@@ -77,6 +77,9 @@ void claim_record::renew_unknown(time_point t, std::string_view why) const {
   put(t, phase::info, action::renew, why);
 }
 
+void claim_record::downgrades(time_point t) const { put(t, phase::inv, action::downgrade); }
+void claim_record::downgraded(time_point t) const { put(t, phase::ok, action::downgrade); }
+
 void claim_record::lost(time_point t, std::string_view why) const {
   put(t, phase::lost, action::none, why);
 }

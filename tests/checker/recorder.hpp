@@ -69,6 +69,10 @@ class claim_record {
   void renew_refused(time_point t, std::string_view why) const;
   void renew_unknown(time_point t, std::string_view why) const;
 
+  /// An exclusive hold that becomes a shared one: others may share it from the call on.
+  void downgrades(time_point t) const;
+  void downgraded(time_point t) const;
+
   void lost(time_point t, std::string_view why = {}) const;
 
   void releases(time_point t) const;

@@ -48,6 +48,8 @@ class builder {
       take_acquire(i);
     } else if (e.f == action::rel || e.f == action::renew) {
       take_attempt(i);
+    } else if (e.f == action::downgrade) {
+      take_downgrade(i);
     } else if (e.f == action::reenter && e.ph == phase::ok) {
       out_.reentries.emplace_back(i, find_grant(e));
     } else if (e.f == action::withdraw && e.ph == phase::ok) {
@@ -148,6 +150,15 @@ class builder {
       if (e.f == action::renew && e.ph == phase::ok && a.of_grant != none) {
         out_.grants[a.of_grant].steps.push_back({at(i), e.deadline, i});
       }
+    }
+  }
+
+  void take_downgrade(std::size_t i) {
+    const std::size_t g = find_grant(out_.events[i]);
+    if (g == none || out_.grants[g].about.mode != claim_mode::exclusive) {
+      malformed("a downgrade of what was never granted exclusively", i);
+    } else if (!out_.grants[g].downgraded) {
+      out_.grants[g].downgraded = at(i);
     }
   }
 
@@ -255,8 +266,13 @@ class builder {
       return deadline == 0 ? never : instant{deadline, 0};
     };
     const auto add = [&](instant from, instant to, bool by_deadline) {
+      const instant shared_from = g.downgraded.value_or(never);
+      if (from < shared_from && shared_from < to) {
+        g.beliefs.push_back({from, shared_from, claim_mode::exclusive});
+        from = shared_from;
+      }
       if (by_deadline ? from < to : from <= to) {
-        g.beliefs.push_back({from, to});
+        g.beliefs.push_back({from, to, shared_from <= from ? claim_mode::shared : g.about.mode});
       }
     };
     instant from = g.ok;

@@ -58,6 +58,7 @@ struct deadline_step {
 struct belief {
   instant from;
   instant to;
+  claim_mode mode;
 };
 
 struct grant {
@@ -69,7 +70,8 @@ struct grant {
   std::vector<std::size_t> attempts;                    ///< in the timeline
   std::vector<std::pair<instant, std::size_t>> losses;  ///< when, which event
   std::optional<instant> killed;
-  std::vector<belief> beliefs;  ///< more than one only after a resurrection
+  std::optional<instant> downgraded;  ///< when that was called for
+  std::vector<belief> beliefs;        ///< more than one only after a resurrection or a downgrade
   end_cause ended_by = end_cause::open;
 
   /// When the request left that the grant rests on. Earlier than the call when another thread of
@@ -79,6 +81,12 @@ struct grant {
     return passed ? instant{about.sent, 0} : inv;
   }
   instant end() const { return beliefs.empty() ? ok : beliefs.back().to; }
+  /// What it stood for at its end: a downgraded one is in no reader's way any more.
+  event at_its_end() const {
+    event last = about;
+    if (downgraded) last.mode = claim_mode::shared;
+    return last;
+  }
   const std::string& lock() const { return about.lock; }
   std::int64_t token() const { return about.token; }
 };

@@ -57,8 +57,8 @@ void add_waiters(const timeline& line, std::size_t index, std::vector<waiter>& o
 /// Counts who holds and who waits while time goes on.
 class census {
  public:
-  void hold(const event& about, int by) {
-    switch (about.mode) {
+  void hold(const event& about, claim_mode as, int by) {
+    switch (as) {
       case claim_mode::exclusive:
         exclusive_held_ += by;
         break;
@@ -110,19 +110,20 @@ std::vector<span_of_time> idle_stretches(const timeline& line, const std::vector
   struct change {
     std::int64_t t;
     const event* about;
+    claim_mode as;
     bool holds;
     int by;
   };
   std::vector<change> changes;
   for (const waiter& w : waiters) {
     const event& about = line.acquires[w.acquire].about;
-    changes.push_back({w.from, &about, false, 1});
-    changes.push_back({w.to, &about, false, -1});
+    changes.push_back({w.from, &about, about.mode, false, 1});
+    changes.push_back({w.to, &about, about.mode, false, -1});
   }
   for (const std::size_t g : grants) {
     for (const belief& b : line.grants[g].beliefs) {
-      changes.push_back({b.from.t, &line.grants[g].about, true, 1});
-      changes.push_back({b.to.t, &line.grants[g].about, true, -1});
+      changes.push_back({b.from.t, &line.grants[g].about, b.mode, true, 1});
+      changes.push_back({b.to.t, &line.grants[g].about, b.mode, true, -1});
     }
   }
   std::sort(changes.begin(), changes.end(),
@@ -133,8 +134,8 @@ std::vector<span_of_time> idle_stretches(const timeline& line, const std::vector
     const std::int64_t t = at->t;
     bool granted = false;
     for (; at != changes.end() && at->t == t; ++at) {
-      at->holds ? now.hold(*at->about, at->by) : now.wait(*at->about, at->by);
-      granted = granted || (at->holds && at->by > 0 && at->about->mode == claim_mode::exclusive);
+      at->holds ? now.hold(*at->about, at->as, at->by) : now.wait(*at->about, at->by);
+      granted = granted || (at->holds && at->by > 0 && at->as == claim_mode::exclusive);
     }
     const bool goes_on = !idle.empty() && idle.back().to == t && !granted;
     if (now.idle() && at != changes.end()) {

@@ -15,12 +15,13 @@ namespace crosslock::checker {
 namespace {
 
 struct operation {
-  enum class kind { acquire, release, refused_release, expire };
+  enum class kind { acquire, release, refused_release, expire, downgrade };
 
   kind is;
   int owner;
   std::int64_t token;  ///< 0: not known
   std::int32_t permits;
+  claim_mode mode;
   instant inv;
   instant ret;
   bool optional;
@@ -50,6 +51,8 @@ class collector {
     for (const grant& g : line.grants) {
       if (g.lock() == lock) {
         add_end(g);
+        // Perhaps its holder died in the middle of it.
+        if (g.downgraded) add(operation::kind::downgrade, g.about, *g.downgraded, never, true);
       }
     }
     std::stable_sort(all_.begin(), all_.end(),
@@ -61,7 +64,7 @@ class collector {
   void add(operation::kind is, const event& e, instant inv, instant ret, bool optional) {
     const std::string who = e.req.empty() ? "process " + std::to_string(e.proc) : e.req;
     const int owner = owners_.try_emplace(who, static_cast<int>(owners_.size())).first->second;
-    all_.push_back({is, owner, e.token, e.permits, inv, ret, optional});
+    all_.push_back({is, owner, e.token, e.permits, e.mode, inv, ret, optional});
   }
 
   void add_end(const grant& g) {
@@ -116,12 +119,76 @@ struct mutex_model {
         return next;
       case operation::kind::refused_release:
         return owned_by(o) ? std::nullopt : std::optional{next};
+      case operation::kind::downgrade:
+        return std::nullopt;
     }
     return std::nullopt;
   }
 
   std::string key() const {
     return std::to_string(owner) + "," + std::to_string(fence) + "," + std::to_string(largest);
+  }
+};
+
+struct shared_model {
+  struct holding {
+    std::int64_t fence;
+    claim_mode mode;
+  };
+
+  std::map<int, holding> held{};
+  std::int64_t largest = 0;            ///< of all fences
+  std::int64_t largest_of_writer = 0;  ///< of those given to writers
+
+  bool free_for(const operation& o) const {
+    return std::all_of(held.begin(), held.end(), [&](const auto& one) {
+      return o.mode == claim_mode::shared && one.second.mode == claim_mode::shared;
+    });
+  }
+
+  std::optional<shared_model> step(const operation& o) const {
+    shared_model next = *this;
+    const auto mine = next.held.find(o.owner);
+    const bool owned = mine != next.held.end() &&
+                       (mine->second.fence == o.token || o.token == 0 || mine->second.fence == 0);
+    switch (o.is) {
+      case operation::kind::acquire:
+        if (mine != next.held.end()) {
+          return mine->second.fence == o.token ? std::optional{next} : std::nullopt;
+        }
+        if (!free_for(o) ||
+            (o.token != 0 &&
+             o.token <= (o.mode == claim_mode::shared ? largest_of_writer : largest))) {
+          return std::nullopt;
+        }
+        next.held[o.owner] = {o.token, o.mode};
+        next.largest = std::max(largest, o.token);
+        if (o.mode != claim_mode::shared) {
+          next.largest_of_writer = std::max(largest_of_writer, o.token);
+        }
+        return next;
+      case operation::kind::release:
+      case operation::kind::expire:
+        if (!owned) return std::nullopt;
+        next.held.erase(mine);
+        return next;
+      case operation::kind::refused_release:
+        return owned ? std::nullopt : std::optional{next};
+      case operation::kind::downgrade:
+        if (!owned || mine->second.mode == claim_mode::shared) return std::nullopt;
+        mine->second.mode = claim_mode::shared;
+        return next;
+    }
+    return std::nullopt;
+  }
+
+  std::string key() const {
+    std::string text = std::to_string(largest) + "," + std::to_string(largest_of_writer);
+    for (const auto& [owner, one] : held) {
+      text += ";" + std::to_string(owner) + ":" + std::to_string(one.fence) +
+              (one.mode == claim_mode::shared ? "s" : "x");
+    }
+    return text;
   }
 };
 
@@ -154,6 +221,8 @@ struct permit_model {
         return next;
       case operation::kind::refused_release:
         return mine != next.held.end() ? std::nullopt : std::optional{next};
+      case operation::kind::downgrade:
+        return std::nullopt;
     }
     return std::nullopt;
   }
@@ -241,6 +310,14 @@ search_result search_mutex(const history& events, const std::string& lock, bool 
     return search_result::too_large;
   }
   return search<mutex_model>{collector{}.run(line, lock)}.run({});
+}
+
+search_result search_shared(const history& events, const std::string& lock, bool ties_in_order) {
+  const timeline line{events, ties_in_order};
+  if (too_many(line)) {
+    return search_result::too_large;
+  }
+  return search<shared_model>{collector{}.run(line, lock)}.run({});
 }
 
 search_result search_permits(const history& events, const std::string& lock, bool ties_in_order) {

@@ -21,6 +21,11 @@ inline constexpr std::size_t search_calls_max = 200;
 search_result search_mutex(const history& events, const std::string& lock,
                            bool ties_in_order = false);
 
+/// Readers and one writer: as the mutex, and a reader gets in while no writer is in, with a fence
+/// above those of all writers before it. A downgrade makes the writer a reader.
+search_result search_shared(const history& events, const std::string& lock,
+                            bool ties_in_order = false);
+
 /// Permits: who has how many, never more than there are.
 search_result search_permits(const history& events, const std::string& lock,
                              bool ties_in_order = false);

@@ -17,7 +17,8 @@ inline int pick(rng& random, int low, int high) {
 }
 
 /// A lock server that carries out one call after another. Each call takes effect at one moment and
-/// is told with a beginning before it and an end after it. Total 0: a mutex.
+/// is told with a beginning before it and an end after it. Total 0: a mutex; below: readers and
+/// writers.
 class correct_server {
  public:
   correct_server(std::uint64_t seed, int total) : random_{seed}, total_{total} {
@@ -50,6 +51,8 @@ class correct_server {
     std::int64_t token = 0;
     std::int64_t deadline = 0;  ///< 0: none
     int permits = 1;
+    bool reads = false;
+    bool downgraded = false;  ///< reads, but stands in the history as a writer
   };
 
   std::int64_t begin(const client& c) { return std::max(c.free_from, now_ - pick(random_, 0, 12)); }
@@ -66,12 +69,25 @@ class correct_server {
   void shape(const client& c) {
     if (total_ > 0) {
       told_.permits(c.permits, total_);
+    } else if (c.reads && !c.downgraded) {
+      told_.shared();
+    } else {
+      told_.exclusive();
     }
+  }
+
+  bool room_for(const client& c) const {
+    return used() + c.permits <= std::max(total_, 1) ||
+           (c.reads && std::all_of(clients_.begin(), clients_.end(), [](const client& other) {
+              return other.token == 0 || other.reads;
+            }));
   }
 
   void ask(client& c) {
     c.permits = total_ > 0 ? pick(random_, 1, total_) : 1;
-    const bool room = used() + c.permits <= std::max(total_, 1);
+    c.reads = total_ < 0 && pick(random_, 0, 2) > 0;
+    c.downgraded = false;
+    const bool room = room_for(c);
     const std::int64_t inv = begin(c);
     next_ += pick(random_, 1, 3);
     shape(c);
@@ -100,6 +116,11 @@ class correct_server {
     }
     const std::int64_t inv = begin(c);
     shape(c);
+    if (total_ < 0 && !c.reads && pick(random_, 0, 2) == 0) {
+      told_.downgrades(c.proc, inv, end(c), c.token);
+      c.reads = c.downgraded = true;
+      return;
+    }
     told_.releases(c.proc, inv, end(c), c.token);
     c.token = 0;
   }

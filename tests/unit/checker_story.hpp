@@ -82,6 +82,11 @@ class story {
     e.deadline = deadline * ms;
     return put(std::move(e));
   }
+  /// From an exclusive hold to a shared one.
+  story& downgrades(int proc, std::int64_t inv, std::int64_t end, std::int64_t token) {
+    return put(shaped(proc, inv, phase::inv, action::downgrade, token))
+        .put(shaped(proc, end, phase::ok, action::downgrade, token));
+  }
   story& lost(int proc, std::int64_t t, std::int64_t token) {
     return put(shaped(proc, t, phase::lost, action::none, token));
   }

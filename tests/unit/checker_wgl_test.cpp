@@ -28,6 +28,7 @@ std::string as_text(const history& events) {
 }
 
 search_result search_for(const history& events, int total) {
+  if (total < 0) return search_shared(events, "stock");
   return total > 0 ? search_permits(events, "stock") : search_mutex(events, "stock");
 }
 
@@ -66,7 +67,7 @@ TEST_P(two_judges, the_sweeps_refuse_whatever_the_search_finds_impossible) {
   EXPECT_GT(both_accept, 200);
 }
 
-INSTANTIATE_TEST_SUITE_P(mutex_and_permits, two_judges, ::testing::Values(0, 1, 3));
+INSTANTIATE_TEST_SUITE_P(mutex_readers_and_permits, two_judges, ::testing::Values(-1, 0, 1, 3));
 
 TEST(search, finds_the_order_of_overlapping_calls) {
   const story told = story{}.holds(1, 0, 20, 2).holds(2, 1, 10, 1).releases(2, 11, 12, 1);
