@@ -21,6 +21,7 @@ std::chrono::milliseconds next_ms(std::istringstream& words) {
 performer::performer(surroundings where, client locks)
     : where_{std::move(where)},
       locks_{std::move(locks)},
+      modes_{where_, locks_},
       cells_{where_, locks_, [this](const std::string& lock) {
                const owned& mine = lock_named(lock);
                return mine.held ? &mine.held->held() : nullptr;
@@ -50,6 +51,7 @@ std::string performer::carry_out(std::istringstream& words) {
   if (auto said = cells_.perform(verb, name, words)) return *said;
   owned& mine = lock_named(name);
   if (verb == "acquire") return acquire(mine, words);
+  if (const auto said = modes_.perform(verb, name, words, mine.held)) return *said;
   if (verb == "loop") {
     const int times = next<int>(words);
     const std::chrono::microseconds work{next<std::int64_t>(words)};

@@ -16,11 +16,13 @@
 // | sleep MS | awake |
 // | multi ... | several locks at once: see performer_multi.cpp |
 //
-// Those about values, latches, barriers and elections are in performer_cells.hpp.
+// Those about values, latches, barriers and elections are in performer_cells.hpp, those of
+// shared_mutex and semaphore in mode_performer.hpp.
 //
 // A command that fails answers `error` and the code's message.
 #pragma once
 
+#include "conformance/mode_performer.hpp"
 #include "conformance/performer_cells.hpp"
 #include "conformance/witness.hpp"
 
@@ -58,6 +60,7 @@ class performer {
 
   const surroundings where_;
   const client locks_;
+  mode_performer modes_;
   std::map<std::string, owned> locks_by_name_;
   std::map<std::string, std::unique_ptr<recursive_mutex>> nested_by_name_;
   std::shared_ptr<several> several_;

@@ -1,159 +1,388 @@
-// A shared grant becomes exclusive, and an exclusive one shared. Asked of the seam itself: what the
-// locks above make of it has cases of its own.
+// Holds that change: from exclusive to shared without a gap, and from shared to exclusive without a
+// deadlock.
 #include "conformance/fixture.hpp"
-#include "local/core.hpp"
 
-#include <optional>
-#include <string>
+#include <atomic>
+#include <mutex>
 
 namespace crosslock::conformance {
 namespace {
 
 using namespace std::chrono_literals;
-using seam::ask_result;
 
-class upgrades : public conformance_case {
+class upgrading : public conformance_case {
  protected:
-  /// On an engine that cannot share there is nothing to upgrade.
-  void play_with_readers(const std::function<void()>& body) {
-    play([&] {
-      if (stage().traits().shared) body();
-    });
+  bool unsupported() { return !stage().traits().shared; }
+
+  /// Holds, and makes known that it does, until told to let go.
+  struct reader {
+    std::atomic<bool> in{false};
+    std::atomic<bool> go{false};
+  };
+  void stay(shared_mutex& lock, reader& me) {
+    const hold mine = lock.acquire_shared();
+    me.in = true;
+    EXPECT_TRUE(eventually([&] { return me.go.load(); }, 60s));
   }
 
-  seam::claim wish(claim_mode mode, bool wait = false) {
-    owner_id::bytes_type id{};
-    stage().clock().fill_random(id);
-    seam::claim made{.name = std::make_shared<const lock_name>("stock"), .owner = owner_id{id}};
-    made.mode = mode;
-    made.lease = 30s;
-    made.wait = wait;
-    return made;
-  }
-  seam::claim upgrade_of(const seam::claim& reader, bool wait = false) {
-    seam::claim made = wish(claim_mode::exclusive, wait);
-    made.upgrade = true;
-    made.beside = reader.owner;
-    return made;
-  }
-
-  static time_point soon(const client& locks) { return locks.core()->clock().now() + 5s; }
-  static seam::answer ask(const client& locks, const seam::claim& claim) {
-    return locks.core()->engine().ask(claim, soon(locks));
-  }
-  static void withdraw(const client& locks, const seam::claim& claim) {
-    locks.core()->engine().withdraw(claim, soon(locks));
-  }
-  static bool release(const client& locks, const seam::grant& grant) {
-    return locks.core()->engine().release(grant, soon(locks)) == seam::release_answer::released;
-  }
-  static bool renew(const client& locks, const seam::grant& grant, bool share = false) {
-    seam::renewal item;
-    item.held = grant;
-    item.lease = 30s;
-    item.share = share;
-    locks.core()->engine().renew({&item, 1}, soon(locks));
-    return item.outcome == seam::renewal::result::renewed;
-  }
-  /// "sx": the modes of the holders, shared ones first.
-  static std::string holders(const client& locks) {
-    std::string shared;
-    std::string others;
-    for (const claim_info& one : locks.look("stock").holders) {
-      if (one.mode == claim_mode::shared) shared += 's';
-      if (one.mode == claim_mode::exclusive) others += 'x';
-    }
-    return shared + others;
+  /// A shared hold that is as good as it ever was.
+  static void expect_shared(const hold& held, fence token) {
+    EXPECT_TRUE(held.valid());
+    EXPECT_EQ(held.mode(), claim_mode::shared);
+    EXPECT_EQ(held.fence(), token);
   }
 };
-CONFORMANCE_ON_EVERY_STAGE(upgrades);
+CONFORMANCE_ON_EVERY_STAGE(upgrading);
 
-TEST_P(upgrades, it_is_granted_beside_the_shared_grant_which_ends_by_its_own_release) {
-  play_with_readers([this] {
+TEST_P(upgrading, a_lone_reader_becomes_a_writer_at_once_with_a_new_fence) {
+  play([this] {
+    if (unsupported()) return;
     const client locks = stage().connect();
     const client others = stage().connect();
-    const auto reader = wish(claim_mode::shared);
-    const auto old = ask(locks, reader);
-    ASSERT_EQ(old.result, ask_result::granted);
-    const auto writer = upgrade_of(reader);
-    const auto upgraded = ask(locks, writer);
-    ASSERT_EQ(upgraded.result, ask_result::granted);
-    EXPECT_GT(upgraded.granted.first, old.granted.last);
-    EXPECT_EQ(ask(locks, writer).granted.first, upgraded.granted.first) << "asked again";
-    EXPECT_EQ(holders(others), "sx");
-    EXPECT_EQ(ask(others, wish(claim_mode::shared)).result, ask_result::busy);
-    EXPECT_TRUE(renew(locks, old.granted));
-    EXPECT_TRUE(release(locks, old.granted));
-    EXPECT_EQ(holders(others), "x");
-    EXPECT_TRUE(renew(locks, upgraded.granted));
-    EXPECT_EQ(ask(others, wish(claim_mode::shared)).result, ask_result::busy);
-    EXPECT_TRUE(release(locks, upgraded.granted));
-    EXPECT_EQ(holders(others), "");
-  });
-}
-
-TEST_P(upgrades, one_that_is_withdrawn_leaves_the_shared_grant_as_it_was) {
-  play_with_readers([this] {
-    const client locks = stage().connect();
-    const client others = stage().connect();
-    const auto reader = wish(claim_mode::shared);
-    const auto old = ask(locks, reader);
-    const auto writer = upgrade_of(reader);
-    ASSERT_EQ(ask(locks, writer).result, ask_result::granted);
-    withdraw(locks, writer);
-    withdraw(locks, writer);
-    EXPECT_EQ(holders(others), "s");
-    const auto other = ask(others, wish(claim_mode::shared));
-    EXPECT_EQ(other.result, ask_result::granted);
-    EXPECT_EQ(ask(locks, upgrade_of(reader)).result, ask_result::busy) << "others share";
-    EXPECT_TRUE(renew(locks, old.granted));
-    EXPECT_TRUE(release(others, other.granted));
-    EXPECT_TRUE(release(locks, old.granted));
-  });
-}
-
-TEST_P(upgrades, behind_another_exclusive_claim_it_is_refused_at_once) {
-  play_with_readers([this] {
-    if (!stage().traits().first_come) return;
-    const client locks = stage().connect();
-    const client others = stage().connect();
-    const auto reader = wish(claim_mode::shared);
-    const auto old = ask(locks, reader);
-    const auto first = wish(claim_mode::exclusive, true);
-    ASSERT_EQ(ask(others, first).result, ask_result::in_line);
-    for (const bool waits : {true, false}) {
-      EXPECT_EQ(code_of([&] { (void)ask(locks, upgrade_of(reader, waits)); }),
-                errc::upgrade_conflict);
+    shared_mutex lock{locks, "name"};
+    shared_mutex theirs{others, "name"};
+    mutex plain{others, "name"};
+    for (const int form : {0, 1, 2}) {
+      auto held = lock.acquire_shared();
+      const fence before = held.fence();
+      if (form == 0) lock.upgrade(held);
+      if (form == 1) {
+        EXPECT_TRUE(lock.try_upgrade(held));
+      }
+      if (form == 2) {
+        EXPECT_TRUE(lock.try_upgrade_for(held, 20s));
+      }
+      EXPECT_TRUE(held.valid());
+      EXPECT_EQ(held.mode(), claim_mode::exclusive);
+      EXPECT_GT(held.fence(), before);
+      EXPECT_EQ(code_of([&] { lock.upgrade(held); }), errc::conflict);  // it is exclusive already
+      for (shared_mutex* each : {&lock, &theirs}) EXPECT_FALSE(each->try_acquire_shared());
+      EXPECT_FALSE(plain.try_lock());
+      const auto seen = others.look("name");
+      EXPECT_TRUE(seen.line.empty());
+      EXPECT_TRUE(eventually([&] { return others.look("name").holders.size() == 1; }));
+      EXPECT_EQ(others.look("name").holders.at(0).mode, claim_mode::exclusive);
+      const fence upgraded = held.fence();
+      EXPECT_EQ(held.release(), release_result::released);
+      EXPECT_GT(theirs.acquire().fence(), upgraded);
     }
-    EXPECT_EQ(holders(others), "s");
-    EXPECT_TRUE(renew(locks, old.granted));
-    withdraw(others, first);
-    const auto upgraded = ask(locks, upgrade_of(reader));
-    EXPECT_EQ(upgraded.result, ask_result::granted) << "the other has gone";
-    EXPECT_TRUE(release(locks, upgraded.granted));
-    EXPECT_TRUE(release(locks, old.granted));
   });
 }
 
-TEST_P(upgrades, a_downgrade_keeps_the_fence_and_lets_readers_in_and_no_writer) {
-  play_with_readers([this] {
+TEST_P(upgrading, it_waits_until_the_readers_of_other_clients_have_left) {
+  play([this] {
+    if (unsupported()) return;
     const client locks = stage().connect();
     const client others = stage().connect();
-    const auto held = ask(locks, wish(claim_mode::exclusive));
-    ASSERT_EQ(held.result, ask_result::granted);
-    for (int i = 0; i < 2; ++i) EXPECT_TRUE(renew(locks, held.granted, true)) << "may be repeated";
-    const lock_info seen = others.look("stock");
-    ASSERT_EQ(seen.holders.size(), 1U);
-    EXPECT_EQ(seen.holders[0].fence, held.granted.first);
-    EXPECT_EQ(seen.holders[0].mode, claim_mode::shared);
-    EXPECT_EQ(ask(others, wish(claim_mode::exclusive)).result, ask_result::busy);
-    const auto other = ask(others, wish(claim_mode::shared));
-    EXPECT_EQ(other.result, ask_result::granted);
-    EXPECT_TRUE(renew(locks, held.granted));
-    EXPECT_TRUE(release(others, other.granted));
-    EXPECT_TRUE(release(locks, held.granted));
-    EXPECT_FALSE(renew(locks, held.granted, true)) << "it never creates";
-    EXPECT_EQ(holders(others), "");
+    shared_mutex lock{locks, "name"};
+    shared_mutex theirs{others, "name"};
+    auto held = lock.acquire_shared();
+    auto beside = theirs.acquire_shared();
+    const fence before = held.fence();
+    EXPECT_FALSE(lock.try_upgrade(held));
+    expect_shared(held, before);
+    std::atomic<bool> done{false};
+    crew threads{stage().clock()};
+    threads.start([&] {
+      lock.upgrade(held);
+      done = true;
+    });
+    EXPECT_TRUE(line_reaches(others, "name", 1));
+    EXPECT_FALSE(theirs.try_acquire_shared());  // who comes now stands behind it
+    EXPECT_FALSE(done);
+    const fence of_other = beside.fence();
+    const time_point left = stage().now();
+    beside.release();
+    threads.join();
+    EXPECT_LE(stage().now() - left, stage().bounds().wake_up);
+    EXPECT_EQ(held.mode(), claim_mode::exclusive);
+    EXPECT_GT(held.fence(), before);
+    EXPECT_GT(held.fence(), of_other);
+    EXPECT_TRUE(held.valid());
+  });
+}
+
+TEST_P(upgrading, it_waits_until_the_readers_on_the_same_grant_have_left) {
+  play([this] {
+    if (unsupported()) return;
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    shared_mutex lock{locks, "name"};
+    shared_mutex theirs{others, "name"};
+    auto held = lock.acquire_shared();
+    auto second = lock.acquire_shared();
+    auto third = lock.acquire_shared();
+    const fence before = held.fence();
+    EXPECT_FALSE(lock.try_upgrade(held));
+    EXPECT_FALSE(lock.try_upgrade_for(held, 30ms));
+    expect_shared(held, before);
+    EXPECT_TRUE(second.valid());
+    EXPECT_TRUE(third.valid());
+    EXPECT_TRUE(theirs.try_acquire_shared());  // the one that gave up left nothing behind
+    std::atomic<bool> done{false};
+    crew threads{stage().clock()};
+    threads.start([&] {
+      lock.upgrade(held);
+      done = true;
+    });
+    EXPECT_TRUE(eventually([&] { return !lock.try_acquire_shared(); }));
+    EXPECT_NE(third.release(), release_result::lost);
+    stage().sleep(20ms);
+    EXPECT_FALSE(done);
+    EXPECT_TRUE(second.valid());
+    const fence of_second = second.fence();
+    second.release();
+    threads.join();
+    EXPECT_EQ(held.mode(), claim_mode::exclusive);
+    EXPECT_GT(held.fence(), of_second);
+    EXPECT_FALSE(theirs.try_acquire_shared());
+  });
+}
+
+TEST_P(upgrading, a_writer_that_waits_already_is_told_at_once_and_the_shared_hold_is_kept) {
+  play([this] {
+    if (unsupported()) return;
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    shared_mutex lock{locks, "name"};
+    shared_mutex theirs{others, "name"};
+    for (const bool of_own_client : {false, true}) {
+      auto held = lock.acquire_shared();
+      const fence before = held.fence();
+      fence of_writer;
+      crew threads{stage().clock()};
+      threads.start([&] { of_writer = (of_own_client ? lock : theirs).acquire().fence(); });
+      EXPECT_TRUE(eventually([&] { return !lock.try_acquire_shared(); }));
+      if (!of_own_client) {
+        EXPECT_TRUE(line_reaches(locks, "name", 1));
+      }
+      const time_point asked = stage().now();
+      EXPECT_EQ(code_of([&] { lock.upgrade(held); }), errc::upgrade_conflict);
+      EXPECT_EQ(code_of([&] { (void)lock.try_upgrade(held); }), errc::upgrade_conflict);
+      EXPECT_EQ(code_of([&] { (void)lock.try_upgrade_for(held, 60s); }), errc::upgrade_conflict);
+      EXPECT_LE(stage().now() - asked, stage().bounds().wake_up);
+      expect_shared(held, before);
+      EXPECT_NE(held.release(), release_result::lost);
+      threads.join();
+      EXPECT_GT(of_writer, before);
+    }
+  });
+}
+
+TEST_P(upgrading, of_two_exactly_one_is_told_of_the_conflict_and_keeps_its_shared_hold) {
+  play([this] {
+    if (unsupported()) return;
+    const client first = stage().connect();
+    const client second = stage().connect();
+    for (const bool of_one_client : {false, true}) {
+      shared_mutex locks_of_two[] = {{first, "name"}, {of_one_client ? first : second, "name"}};
+      std::atomic<int> reading{0};
+      std::atomic<int> conflicts{0};
+      std::atomic<int> upgraded{0};
+      crew threads{stage().clock()};
+      for (shared_mutex& lock : locks_of_two) {
+        threads.start([&] {
+          auto held = lock.acquire_shared();
+          const fence before = held.fence();
+          ++reading;
+          EXPECT_TRUE(eventually([&] { return reading == 2; }));
+          try {
+            lock.upgrade(held);
+            ++upgraded;
+            EXPECT_EQ(conflicts, 1);  // it had to wait until the other let go
+            EXPECT_GT(held.fence(), before);
+          } catch (const error& why) {
+            EXPECT_EQ(why.which(), errc::upgrade_conflict) << why.what();
+            EXPECT_EQ(upgraded, 0);
+            expect_shared(held, before);
+            ++conflicts;
+          }
+        });
+      }
+      threads.join();
+      EXPECT_EQ(conflicts, 1);
+      EXPECT_EQ(upgraded, 1);
+    }
+  });
+}
+
+TEST_P(upgrading, one_that_ends_by_time_or_stop_keeps_the_shared_hold_and_leaves_nothing) {
+  play([this] {
+    if (unsupported()) return;
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    shared_mutex lock{locks, "name"};
+    shared_mutex theirs{others, "name"};
+    auto held = lock.acquire_shared();
+    const hold beside = theirs.acquire_shared();
+    const fence before = held.fence();
+    EXPECT_FALSE(lock.try_upgrade_for(held, 50ms));
+    expect_shared(held, before);
+    EXPECT_TRUE(others.look("name").line.empty());
+    for (const bool throwing : {false, true}) {
+      std::stop_source stop;
+      crew threads{stage().clock()};
+      threads.start([&] {
+        if (throwing) {
+          EXPECT_EQ(code_of([&] { lock.upgrade(held, stop.get_token()); }), errc::timed_out);
+        } else {
+          EXPECT_FALSE(lock.try_upgrade_for(held, 10min, stop.get_token()));
+        }
+      });
+      EXPECT_TRUE(line_reaches(others, "name", 1));
+      stop.request_stop();
+      threads.join();
+      expect_shared(held, before);
+      EXPECT_TRUE(others.look("name").line.empty());
+      EXPECT_EQ(others.look("name").holders.size(), 2U);
+      EXPECT_TRUE(theirs.try_acquire_shared());
+      EXPECT_TRUE(lock.try_acquire_shared());
+    }
+    EXPECT_TRUE(beside.valid());
+    EXPECT_EQ(held.release(), release_result::released);
+  });
+}
+
+TEST_P(upgrading, readers_that_waited_behind_one_that_gave_up_get_in) {
+  play([this] {
+    if (unsupported()) return;
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    const client late = stage().connect();
+    shared_mutex lock{locks, "name"};
+    shared_mutex theirs{others, "name"};
+    shared_mutex behind{late, "name"};
+    auto held = lock.acquire_shared();
+    const hold beside = theirs.acquire_shared();
+    std::stop_source stop;
+    crew threads{stage().clock()};
+    threads.start([&] { EXPECT_FALSE(lock.try_upgrade_for(held, 10min, stop.get_token())); });
+    EXPECT_TRUE(line_reaches(others, "name", 1));
+    threads.start([&] { EXPECT_TRUE(behind.try_acquire_shared_for(20s)); });
+    threads.start([&] { EXPECT_TRUE(lock.try_acquire_shared_for(20s)); });
+    EXPECT_TRUE(eventually([&] { return others.look("name").line.size() >= 2; }));
+    stop.request_stop();
+    threads.join();
+  });
+}
+
+TEST_P(upgrading, what_is_not_held_cannot_change) {
+  play([this] {
+    if (unsupported()) return;
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    shared_mutex lock{locks, "name"};
+    shared_mutex other_name{locks, "other"};
+    shared_mutex other_client{others, "name"};
+    const auto both = [&](shared_mutex& with, hold& held, errc expected) {
+      EXPECT_EQ(code_of([&] { with.upgrade(held); }), expected);
+      EXPECT_EQ(code_of([&] { (void)with.try_upgrade(held); }), expected);
+      EXPECT_EQ(code_of([&] { with.downgrade(held); }), expected);
+    };
+    auto released = lock.acquire_shared();
+    released.release();
+    both(lock, released, errc::not_held);
+    auto held = lock.acquire_shared();
+    auto moved = std::move(held);
+    both(lock, held, errc::not_held);
+    both(other_name, moved, errc::conflict);
+    both(other_client, moved, errc::conflict);
+    EXPECT_TRUE(moved.valid());
+    for (const claim_info& each : locks.look("name").holders) {
+      EXPECT_TRUE(others.break_lock("name", each.owner));
+    }
+    EXPECT_TRUE(eventually([&] { return !moved.valid(); }));
+    both(lock, moved, errc::lost);
+    if (!stage().traits().permits) return;
+    semaphore permits{locks, "permits", 3};
+    shared_mutex same_name{locks, "permits"};
+    auto permit = permits.acquire();
+    both(same_name, permit, errc::conflict);
+    EXPECT_TRUE(permit.valid());
+  });
+}
+
+TEST_P(upgrading, a_shared_hold_lost_while_it_waits_is_told_and_leaves_nothing) {
+  play([this] {
+    if (unsupported()) return;
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    shared_mutex lock{locks, "name"};
+    shared_mutex theirs{others, "name"};
+    auto held = lock.acquire_shared();
+    const auto beside = theirs.acquire_shared();
+    crew threads{stage().clock()};
+    threads.start([&] { EXPECT_EQ(code_of([&] { lock.upgrade(held); }), errc::lost); });
+    EXPECT_TRUE(line_reaches(others, "name", 1));
+    EXPECT_TRUE(others.break_lock("name", held.owner()));
+    threads.join();
+    EXPECT_FALSE(held.valid());
+    EXPECT_TRUE(held.lost().stop_requested());
+    EXPECT_TRUE(line_reaches(others, "name", 0));
+    EXPECT_TRUE(theirs.try_acquire_shared());
+    EXPECT_EQ(held.release(), release_result::lost);
+  });
+}
+
+TEST_P(upgrading, a_changed_hold_is_renewed_and_its_loss_is_told) {
+  play({ability::timely}, [this] {
+    if (unsupported()) return;
+    const client locks = steady();
+    const client others = stage().connect();
+    shared_mutex lock{locks, "name"};
+    auto held = lock.acquire_shared();
+    lock.upgrade(held);
+    stage().sleep(3 * steady_lease());
+    EXPECT_TRUE(held.valid());
+    lock.downgrade(held);
+    stage().sleep(3 * steady_lease());
+    EXPECT_TRUE(held.valid());
+    lock.upgrade(held);
+    std::atomic<int> told{0};
+    const std::stop_callback on_loss{held.lost(), [&] { ++told; }};
+    const auto holders = others.look("name").holders;
+    ASSERT_EQ(holders.size(), 1U);
+    EXPECT_TRUE(others.break_lock("name", holders[0].owner));
+    EXPECT_TRUE(eventually([&] { return told == 1; }));
+    EXPECT_EQ(held.release(), release_result::lost);
+  });
+}
+
+TEST_P(upgrading, fences_rise_over_many_changes) {
+  play([this] {
+    if (unsupported()) return;
+    const client locks = stage().connect();
+    shared_mutex lock{locks, "name"};
+    auto held = lock.acquire_shared();
+    for (int i = 0; i < 50; ++i) {
+      const fence before = held.fence();
+      lock.upgrade(held);
+      const fence exclusive = held.fence();
+      EXPECT_GT(exclusive, before);
+      lock.downgrade(held);
+      expect_shared(held, exclusive);
+      if (i % 10 != 0) continue;
+      const hold beside = lock.acquire_shared();
+      EXPECT_GT(beside.fence(), exclusive);
+    }
+  });
+}
+
+TEST_P(upgrading, one_whose_answer_was_lost_is_idempotent) {
+  play({ability::server_faults}, [this] {
+    if (unsupported()) return;
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    shared_mutex lock{locks, "name"};
+    shared_mutex theirs{others, "name"};
+    auto held = lock.acquire_shared();
+    const fence before = held.fence();
+    stage().lose_next_answer(observer::verb::ask);
+    EXPECT_TRUE(lock.try_upgrade_for(held, 60s));
+    EXPECT_EQ(held.mode(), claim_mode::exclusive);
+    EXPECT_GT(held.fence(), before);
+    EXPECT_FALSE(theirs.try_acquire_shared());
+    EXPECT_EQ(held.release(), release_result::released);
   });
 }
 

@@ -9,6 +9,40 @@ namespace {
 
 using namespace std::chrono_literals;
 
+checker::terms terms_of(const hold& held) {
+  return {.token = held.fence(), .deadline = held.expires_at(), .sent = {}, .lease = {}};
+}
+
+/// Writes down how an attempt ended that threw.
+void note_failure(const surroundings& where, const checker::claim_record& record,
+                  const error& why) {
+  if (!where.alive()) return;
+  if (why.outcome_unknown()) {
+    record.unknown(where.now(), why.what());
+  } else {
+    record.refused(where.now(), why.what());
+  }
+}
+
+template <class Attempt>
+std::unique_ptr<witnessed> acquire_by(const surroundings& where, const checker::asker& who,
+                                      Attempt&& attempt) {
+  auto record = where.book->asks(where.now(), who);
+  std::optional<hold> held;
+  try {
+    held = attempt();
+  } catch (const error& why) {
+    note_failure(where, record, why);
+    throw;
+  }
+  if (!held) {
+    if (where.alive()) record.refused(where.now(), "busy");
+    return nullptr;
+  }
+  if (where.alive()) record.granted(where.now(), terms_of(*held));
+  return std::make_unique<witnessed>(where, *std::move(held), std::move(record));
+}
+
 }  // namespace
 
 surroundings of(stage& stage) {
@@ -23,8 +57,9 @@ witnessed::witnessed(surroundings where, hold held, checker::claim_record record
     : where_{std::move(where)},
       hold_{std::move(held)},
       record_{std::move(record)},
-      deadline_{hold_.expires_at()},
-      on_loss_{hold_.lost(), [this] { note_loss(); }} {}
+      deadline_{hold_.expires_at()} {
+  on_loss_.emplace(hold_.lost(), [this] { note_loss(); });
+}
 
 witnessed::~witnessed() {
   if (!released_) release();
@@ -38,13 +73,14 @@ void witnessed::note_loss() {
   told_.fetch_add(1);
 }
 
-void witnessed::note_renewal() {
+void witnessed::note_renewal() { note_renewal(where_.now()); }
+
+void witnessed::note_renewal(time_point when) {
   const time_point moved = hold_.expires_at();
   if (moved == deadline_ || told() > 0 || !where_.alive()) return;
   deadline_ = moved;
-  const time_point now = where_.now();
-  record_.renews(now);
-  record_.renewed(now, {.token = {}, .deadline = moved, .sent = {}, .lease = {}});
+  record_.renews(when);
+  record_.renewed(when, {.token = {}, .deadline = moved, .sent = {}, .lease = {}});
 }
 
 bool witnessed::work(duration length) {
@@ -94,31 +130,71 @@ release_result witnessed::release() {
   return result;
 }
 
-std::unique_ptr<witnessed> acquire(const surroundings& where, mutex& lock, duration wait,
-                                   const acquire_how& how, std::int32_t thread) {
-  auto record =
-      where.book->asks(where.now(), {.proc = where.proc, .thr = thread, .lock = lock.name().str()});
-  std::optional<hold> held;
+void witnessed::downgrade(shared_mutex& lock) {
+  note_renewal();
+  if (where_.alive()) record_.downgrades(where_.now());
+  lock.downgrade(hold_);
+  if (where_.alive()) record_.downgraded(where_.now());
+}
+
+bool witnessed::upgrade(shared_mutex& lock, duration wait, std::stop_token stop) {
+  note_renewal();
+  auto next = where_.book->asks(
+      where_.now(),
+      {.proc = where_.proc, .thr = where_.book->new_thread(), .lock = lock.name().str()});
+  bool exclusive = false;
+  // Nobody sees what happens to the shared hold during the call; it was in time, or it was lost.
+  const auto in_time = [this] { return std::min(where_.now(), deadline_); };
   try {
-    held = lock.try_acquire_for(wait, how);
+    exclusive = lock.try_upgrade_for(hold_, wait, std::move(stop));
   } catch (const error& why) {
-    if (where.alive() && why.outcome_unknown()) {
-      record.unknown(where.now(), why.what());
-    } else if (where.alive()) {
-      record.refused(where.now(), why.what());
-    }
+    note_failure(where_, next, why);
+    note_renewal(in_time());
     throw;
   }
-  if (!held) {
-    if (where.alive()) record.refused(where.now(), "busy");
-    return nullptr;
+  if (!where_.alive()) return exclusive;
+  if (!exclusive) {
+    next.refused(where_.now(), "not in time");
+    note_renewal(in_time());
+    return false;
   }
-  if (where.alive()) {
-    record.granted(
-        where.now(),
-        {.token = held->fence(), .deadline = held->expires_at(), .sent = {}, .lease = {}});
+  on_loss_.reset();
+  if (told() == 0) {
+    record_.releases(in_time());
+    record_.released(in_time());
   }
-  return std::make_unique<witnessed>(where, *std::move(held), std::move(record));
+  next.granted(where_.now(), terms_of(hold_));
+  record_ = std::move(next);
+  deadline_ = hold_.expires_at();
+  on_loss_.emplace(hold_.lost(), [this] { note_loss(); });
+  return true;
+}
+
+std::unique_ptr<witnessed> acquire(const surroundings& where, mutex& lock, duration wait,
+                                   const acquire_how& how, std::int32_t thread) {
+  return acquire_by(where, {.proc = where.proc, .thr = thread, .lock = lock.name().str()},
+                    [&] { return lock.try_acquire_for(wait, how); });
+}
+
+std::unique_ptr<witnessed> acquire(const surroundings& where, shared_mutex& lock, claim_mode mode,
+                                   duration wait, const acquire_how& how, std::int32_t thread) {
+  return acquire_by(
+      where, {.proc = where.proc, .thr = thread, .lock = lock.name().str(), .mode = mode}, [&] {
+        return mode == claim_mode::shared ? lock.try_acquire_shared_for(wait, how)
+                                          : lock.try_acquire_for(wait, how);
+      });
+}
+
+std::unique_ptr<witnessed> acquire(const surroundings& where, semaphore& lock, std::int32_t count,
+                                   duration wait, const acquire_how& how, std::int32_t thread) {
+  return acquire_by(where,
+                    {.proc = where.proc,
+                     .thr = thread,
+                     .lock = lock.name().str(),
+                     .mode = claim_mode::permit,
+                     .permits = count,
+                     .of = lock.permits()},
+                    [&] { return lock.try_acquire_for(wait, count, how); });
 }
 
 std::unique_ptr<witnessed> adopt(const surroundings& where, const client& locks,

@@ -4,6 +4,8 @@
 #include "conformance/stage.hpp"
 
 #include <crosslock/mutex.hpp>
+#include <crosslock/semaphore.hpp>
+#include <crosslock/shared_mutex.hpp>
 
 #include <atomic>
 #include <functional>
@@ -48,8 +50,15 @@ class witnessed {
   bool write(std::int64_t value);
   release_result release();
 
+  /// The exclusive hold of a shared_mutex becomes shared.
+  void downgrade(shared_mutex& lock);
+  /// The other way; a new claim in the history. False when it was not in time. An error is recorded
+  /// and thrown on.
+  bool upgrade(shared_mutex& lock, duration wait, std::stop_token stop = {});
+
  private:
   void note_renewal();
+  void note_renewal(time_point when);
   void note_loss();
 
   const surroundings where_;
@@ -59,12 +68,19 @@ class witnessed {
   bool released_ = false;
   std::atomic<int> told_{0};
   std::atomic<duration::rep> told_at_{0};
-  std::stop_callback<std::function<void()>> on_loss_;
+  std::optional<std::stop_callback<std::function<void()>>> on_loss_;
 };
 
 /// Null when busy or out of time. An error is recorded and thrown on.
 std::unique_ptr<witnessed> acquire(const surroundings& where, mutex& lock, duration wait,
                                    const acquire_how& how = {}, std::int32_t thread = 0);
+
+std::unique_ptr<witnessed> acquire(const surroundings& where, shared_mutex& lock, claim_mode mode,
+                                   duration wait, const acquire_how& how = {},
+                                   std::int32_t thread = 0);
+std::unique_ptr<witnessed> acquire(const surroundings& where, semaphore& lock, std::int32_t count,
+                                   duration wait, const acquire_how& how = {},
+                                   std::int32_t thread = 0);
 
 /// Takes up a receipt. Not for a history that is judged: one grant has two holders there.
 std::unique_ptr<witnessed> adopt(const surroundings& where, const client& locks,
