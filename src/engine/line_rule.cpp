@@ -3,6 +3,8 @@
 // (ZooKeeper's lock recipe, widened to permits).
 #include "engine/line_rule.hpp"
 
+#include "engine/mutant.hpp"
+
 #include <algorithm>
 #include <chrono>
 
@@ -67,10 +69,12 @@ std::vector<std::size_t> watched_by(std::span<const wish> line, std::size_t inde
 bool line_so_far::admits(const wish& next, bool beside_one) const noexcept {
   switch (next.mode) {
     case claim_mode::exclusive:
+      if (mutated(mutant::upgrade_beside_any) && beside_one) return !exclusive_;
       return count_ == (beside_one ? 1U : 0U);
     case claim_mode::shared:
       return !exclusive_;
     case claim_mode::permit:
+      if (mutated(mutant::one_permit_too_many) && permits_ == next.of) return !exclusive_;
       return !exclusive_ && permits_ + next.permits <= next.of;
   }
   return false;

@@ -13,6 +13,8 @@ enum class mutant {
   no_look_behind_wake_up = 5,  // M5
   retry_with_new_owner = 8,    // M8
   loss_told_by_io_thread = 9,  // M9
+  one_permit_too_many = 11,    // M11
+  upgrade_beside_any = 12,     // M12
 };
 
 #ifdef CROSSLOCK_MUTANTS

@@ -38,6 +38,9 @@ constexpr std::array preys{
     prey{mutant::retry_with_new_owner, "M8", "retry under a new owner id", invariant::orphan},
     prey{mutant::loss_told_by_io_thread, "M9", "loss told by the thread that does I/O",
          invariant::loss},
+    prey{mutant::one_permit_too_many, "M11", "one more than all permits", invariant::exclusion},
+    prey{mutant::upgrade_beside_any, "M12", "an upgrade beside other readers",
+         invariant::exclusion},
 };
 
 void put_in_force([[maybe_unused]] mutant which) {

@@ -25,6 +25,9 @@ constexpr std::array all_troubles{
     count::wake_ups_dropped, count::closed_early,
 };
 
+constexpr auto first_sharing = static_cast<std::size_t>(form::read);
+constexpr auto last_sharing = static_cast<std::size_t>(form::permit_callback);
+
 unsigned& weight(scenario& s, form which) { return s.weights[static_cast<std::size_t>(which)]; }
 
 void draw_people(scenario& s, random_stream& rng) {
@@ -33,6 +36,12 @@ void draw_people(scenario& s, random_stream& rng) {
   s.names = rng.uniform(1, 2);
   s.rounds = rng.uniform(4, 10);
   for (unsigned& each : s.weights) each = rng.uniform(0U, 3U);
+  s.permits = rng.uniform(2, 5);
+  // In half of the seeds, so that the others have threads enough for a single holder.
+  const bool sharing = rng.chance(0.5);
+  for (std::size_t each = first_sharing; each <= last_sharing && !sharing; ++each) {
+    s.weights[each] = 0;
+  }
   weight(s, form::blocking) += 3;
   weight(s, form::forge) = rng.uniform(0U, 1U);
   weight(s, form::look) = rng.uniform(0U, 1U);
@@ -83,6 +92,11 @@ bool scenario::may(count trouble) const noexcept {
   return std::find(troubles.begin(), troubles.end(), trouble) != troubles.end();
 }
 
+bool scenario::shares() const noexcept {
+  return std::any_of(weights.begin() + first_sharing, weights.begin() + last_sharing + 1,
+                     [](unsigned each) { return each != 0; });
+}
+
 bool scenario::state_goes_back() const noexcept {
   return may(count::crash_rolled_back) || may(count::clock_back);
 }
@@ -93,7 +107,7 @@ duration scenario::calm_bound() const noexcept {
   const duration look = std::min(offer / 3, look_every);
   const duration by_wake_up = 6 * delay_max + slop;
   // Whoever is offered the lock unheard, and leaves, costs the next one a look.
-  const int waiting = processes * (strict_fifo ? threads : 1);
+  const int waiting = processes * (strict_fifo || shares() ? threads : 1);
   if (calm) return wake_ups_lost ? waiting * (by_wake_up + look) : by_wake_up;
   // Whoever has just been frozen or cut off may still be offered the lock, in vain.
   return by_wake_up + look + 2 * threads * offer;
@@ -173,6 +187,13 @@ scenario draw_scenario_for(seam::mutant which, std::uint64_t seed) {
       play({count::cut_both_ways, count::cut_to_client});
       s.pass.passes = 1;
       break;
+    case seam::mutant::one_permit_too_many:
+      weight(s, form::permit) = 9;
+      break;
+    case seam::mutant::upgrade_beside_any:
+      weight(s, form::read) = 5;
+      weight(s, form::upgrade) = 9;
+      break;
     case seam::mutant::none:
       break;
   }
@@ -185,15 +206,15 @@ std::string scenario::to_string() const {
                                 : std::to_string(static_cast<double>(d.count()) / 1e6) + "ms";
   };
   std::ostringstream out;
-  out << (calm ? "calm, " : "") << processes << " processes x " << threads << " threads x "
-      << rounds << " rounds over " << names << " names; lease " << ms(lease) << ", timeout "
-      << ms(timeout) << ", look_every " << ms(look_every) << ", max_hold " << ms(max_hold)
-      << ", tries " << retry.tries << ", retry base " << ms(retry.base) << " cap " << ms(retry.cap)
-      << ", passes " << pass.passes << (strict_fifo ? ", strict_fifo" : "") << "; delays "
-      << ms(delay_min) << " to " << ms(delay_max) << ", late up to " << ms(late_max) << "; drop "
-      << storm.drop_requests << "/" << storm.drop_replies << " late " << storm.late << " twice "
-      << storm.twice << " permille" << (wake_ups_lost ? ", no wake-ups" : "") << "; "
-      << trouble_count << " troubles of:";
+  out << (calm ? "calm, " : "") << (shares() ? "sharing, " : "") << processes << " processes x "
+      << threads << " threads x " << rounds << " rounds over " << names << " names; lease "
+      << ms(lease) << ", timeout " << ms(timeout) << ", look_every " << ms(look_every)
+      << ", max_hold " << ms(max_hold) << ", tries " << retry.tries << ", retry base "
+      << ms(retry.base) << " cap " << ms(retry.cap) << ", passes " << pass.passes
+      << (strict_fifo ? ", strict_fifo" : "") << "; delays " << ms(delay_min) << " to "
+      << ms(delay_max) << ", late up to " << ms(late_max) << "; drop " << storm.drop_requests << "/"
+      << storm.drop_replies << " late " << storm.late << " twice " << storm.twice << " permille"
+      << (wake_ups_lost ? ", no wake-ups" : "") << "; " << trouble_count << " troubles of:";
   for (const count each : troubles) out << ' ' << simulation::to_string(each) << ';';
   out << " gap " << ms(trouble_gap) << " length " << ms(trouble_length) << "; paused inside "
       << pause_inside << "; drift " << ms(drift_max) << " spurious " << spurious << " wake_delay "

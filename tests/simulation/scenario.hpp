@@ -15,7 +15,7 @@
 
 namespace crosslock::simulation {
 
-/// What a worker may do next. Those up to `recursive` take the lock.
+/// What a worker may do next. Those up to `permit_callback` take the lock.
 enum class form : std::size_t {
   blocking,
   run,
@@ -27,6 +27,16 @@ enum class form : std::size_t {
   callback,
   standard,
   recursive,
+  read,
+  read_try,
+  read_timed,
+  read_callback,
+  upgrade,
+  downgrade,
+  permit,
+  permit_try,
+  permit_timed,
+  permit_callback,
   adopt,
   break_it,
   look,
@@ -52,7 +62,8 @@ struct scenario {
   int processes = 2;
   int threads = 1;
   int names = 1;
-  int rounds = 5;  ///< for each worker
+  int rounds = 5;   ///< for each worker
+  int permits = 3;  ///< of the semaphore
   std::array<unsigned, form_count> weights{};
 
   duration lease{};
@@ -81,6 +92,8 @@ struct scenario {
   duration wake_delay{};
 
   bool may(count trouble) const noexcept;
+  /// Somebody takes locks in other ways than one after the other.
+  bool shares() const noexcept;
   /// A server that goes back to an older state may honour old papers again.
   bool state_goes_back() const noexcept;
   /// The longest any lease in this run can be.

@@ -75,6 +75,8 @@ void sim_process::live() {
   work();
   plain_.clear();
   reentrant_.clear();
+  shared_.clear();
+  seats_.reset();
   client_.reset();
 }
 
@@ -103,7 +105,9 @@ void sim_process::open() {
   for (const std::string& name : stage_.names) {
     plain_[name] = std::make_unique<mutex>(*client_, name);
     reentrant_[name] = std::make_unique<recursive_mutex>(*client_, name);
+    shared_[name] = std::make_unique<shared_mutex>(*client_, name);
   }
+  seats_ = std::make_unique<semaphore>(*client_, stage_.seats, play.permits);
 }
 
 void sim_process::work() {
@@ -195,7 +199,7 @@ void sim_process::renewed(const owner_id& owner) {
     if (section->in_hand && section->in_hand->lost_reason() != loss_reason::none) continue;
     const term& terms = *engine_->find_term(owner);
     const time_point moved = section->in_hand ? section->in_hand->expires_at() : terms.deadline;
-    check_deadline(*section, terms.deadline);
+    if (!section->upgrading || moved > terms.deadline) check_deadline(*section, terms.deadline);
     if (moved <= section->deadline) continue;
     section->deadline = moved;
     section->story.renews(stage_.now());

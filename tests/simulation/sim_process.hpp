@@ -23,10 +23,12 @@ struct section_record {
   std::string lock;
   fence number;
   std::int64_t life = 0;  ///< how often the hold was detached and taken up again
+  seam::wish want{};
   const hold* in_hand = nullptr;
-  bool listens = false;  ///< its loss is written down by a callback, not by the observer
-  bool told = false;     ///< of its loss
-  bool leaving = false;  ///< its release has begun: renewals move nothing any more
+  bool listens = false;    ///< its loss is written down by a callback, not by the observer
+  bool told = false;       ///< of its loss
+  bool leaving = false;    ///< its release has begun: renewals move nothing any more
+  bool upgrading = false;  ///< its release may have begun
 
   owner_id owner{};
   time_point deadline{};  ///< as last written down
@@ -60,6 +62,8 @@ class sim_process {
   const client& locks() const noexcept { return *client_; }
   mutex& plain(const std::string& lock) { return *plain_.at(lock); }
   recursive_mutex& reentrant(const std::string& lock) { return *reentrant_.at(lock); }
+  shared_mutex& shared(const std::string& lock) { return *shared_.at(lock); }
+  semaphore& seats() { return *seats_; }
   watched_engine& engine() noexcept { return *engine_; }
 
   /// Writes the grant down and follows it until end_section().
@@ -93,6 +97,8 @@ class sim_process {
   memory::client_id id_ = 0;
   std::map<std::string, std::unique_ptr<mutex>> plain_;
   std::map<std::string, std::unique_ptr<recursive_mutex>> reentrant_;
+  std::map<std::string, std::unique_ptr<shared_mutex>> shared_;
+  std::unique_ptr<semaphore> seats_;
 
   seam::park_word news_{0};
   int working_ = 0;

@@ -38,6 +38,7 @@ class world_scheduler final : public memory::scheduler {
 /// A detached hold that waits for somebody to take it up.
 struct paper {
   receipt about;
+  seam::wish want;
   std::int64_t life;  ///< how often it has been taken up before
   time_point written;
   time_point good_until;
@@ -66,6 +67,7 @@ class stage {
   checker::recorder claims;  ///< what went over the seam, by owner id
   totals seen;
   std::vector<std::string> names;
+  const std::string seats = "seats";  ///< the name of the semaphore
   std::map<std::string, fenced_register> registers;
   std::vector<paper> papers;
   std::map<std::string, fence> last_given;  ///< by name: what forgers have heard of

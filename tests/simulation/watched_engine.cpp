@@ -48,30 +48,43 @@ void watched_engine::note_ask(const seam::claim& claim, const std::string& lock,
                               std::int32_t thread) {
   if (mute()) return;
   if (story* known = find(claim.owner)) {
+    known->beside = claim.beside;
     if (!std::exchange(known->open, true)) known->record.asks_again(stage_.now());
     return;
   }
-  stories_.emplace(
-      claim.owner,
-      story{stage_.claims.asks(
-          stage_.now(),
-          {.proc = proc_, .thr = thread, .lock = lock, .req = claim.owner.to_string()})});
+  story fresh{stage_.claims.asks(stage_.now(), {.proc = proc_,
+                                                .thr = thread,
+                                                .lock = lock,
+                                                .mode = claim.mode,
+                                                .permits = claim.permits,
+                                                .of = claim.of,
+                                                .req = claim.owner.to_string()})};
+  fresh.beside = claim.beside;
+  stories_.emplace(claim.owner, std::move(fresh));
 }
 
 void watched_engine::note_grant(const seam::grant& grant, bool taken) {
   story* known = find(grant.owner);
   // An answer and a push may cross and say the same: which of them the core takes is known only
   // of an answer that somebody waits for.
-  const bool repeated = known && (known->held || known->given_up);
+  // The same claim with a higher fence is a second grant, after the first was broken unheard.
+  const bool anew = known && known->held && grant.first > known->record.token();
+  const bool repeated = known && !anew && (known->held || known->given_up);
   if (repeated && !taken) return;
   term& mine = terms_[grant.owner];
   mine = {grant, grant.sent, grant.lease, inner::valid_until(grant.sent, grant.lease)};
   if (known) known->broken = false;
   if (mute() || !known || repeated) return;
   stage_.last_given[grant.name->str()] = grant.first;
+  if (anew) note_end(grant.owner, "granted anew", false);
   if (!known->open) known->record.asks_again(stage_.now());
   known->open = false;
   known->held = true;
+  // To the book, which knows nothing of grants beside each other, the shared one ends now.
+  if (story* shared = known->beside ? find(*known->beside) : nullptr) {
+    note_end(*known->beside, "upgraded", false);
+    shared->upgraded = true;
+  }
   known->record.granted(stage_.now(), {grant.first, mine.deadline, mine.sent, mine.lease});
 }
 
@@ -143,6 +156,10 @@ void watched_engine::withdraw(const seam::claim& claim, time_point give_up) {
 }
 
 void watched_engine::renew(std::span<seam::renewal> batch, time_point give_up) {
+  for (const seam::renewal& one : batch) {
+    story* const known = one.share ? find(one.held.owner) : nullptr;
+    if (known && known->held && !mute()) known->record.downgrades(stage_.now());
+  }
   inside_.renew(batch, give_up);
   for (const seam::renewal& one : batch) {
     if (one.outcome != seam::renewal::result::renewed) continue;
@@ -159,7 +176,7 @@ void watched_engine::renew(std::span<seam::renewal> batch, time_point give_up) {
 
 seam::release_answer watched_engine::release(const seam::grant& grant, time_point give_up) {
   story* known = find(grant.owner);
-  const auto heard = [&] { return known && !mute(); };
+  const auto heard = [&] { return known && !known->upgraded && !mute(); };
   if (heard()) known->record.releases(stage_.now());
   if (known) {
     known->held = false;
@@ -181,8 +198,11 @@ seam::release_answer watched_engine::release(const seam::grant& grant, time_poin
 
 std::optional<seam::grant> watched_engine::adopt(const seam::grant& detached,
                                                  const seam::claim& next, time_point give_up) {
-  // It stands in no line: for the book it is a lock of its own.
-  note_ask(next, next.name->str() + " (adopted)", this_logical_thread());
+  // It stands in no line: for the book it is a lock of its own. How many permits it has is not
+  // known here.
+  std::string lock = next.name->str() + " (adopted)";
+  if (next.mode != claim_mode::exclusive) lock += next.owner.to_string();
+  note_ask(next, lock, this_logical_thread());
   try {
     const auto adopted = inside_.adopt(detached, next, give_up);
     if (adopted) {

@@ -83,6 +83,8 @@ class watched_engine final : public seam::engine, private seam::turn {
     bool held = false;      ///< granted, and not given back
     bool broken = false;    ///< taken away since
     bool given_up = false;  ///< released or withdrawn: what is still heard of it does not count
+    std::optional<owner_id> beside{};  ///< the shared grant that an upgrade does not wait for
+    bool upgraded = false;             ///< another grant stands for it in the book
   };
 
   void answered(seam::claim_key key, const seam::answer& answer) noexcept override;

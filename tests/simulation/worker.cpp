@@ -39,9 +39,13 @@ duration worker::draw_work() {
 
 duration worker::draw_lease() { return stage_.rng().uniform(play_.lease / 2, play_.lease); }
 
-checker::claim_record worker::ask(const std::string& lock) {
-  return stage_.calls.asks(now(),
-                           {.proc = home_.number(), .thr = this_logical_thread(), .lock = lock});
+checker::claim_record worker::ask(const std::string& lock, seam::wish want) {
+  return stage_.calls.asks(now(), {.proc = home_.number(),
+                                   .thr = this_logical_thread(),
+                                   .lock = lock,
+                                   .mode = want.mode,
+                                   .permits = want.permits,
+                                   .of = want.of});
 }
 
 void worker::give_up(const checker::claim_record& story, const error& why) {
@@ -73,6 +77,7 @@ void worker::use(checker::claim_record& story, const std::string& lock, const gr
                          .lock = lock,
                          .number = held.number,
                          .life = held.life,
+                         .want = held.want,
                          .in_hand = held.in_hand};
   section.listens = held.lost && stage_.rng().chance(play_.callback_on_loss);
   home_.begin_section(section);
@@ -93,12 +98,16 @@ void worker::use(checker::claim_record& story, const std::string& lock, const gr
   }
   home_.end_section(section);
   if (!home_.alive()) return;
-  if (section.told && stage_.rng().chance(0.3)) renew_what_is_lost(section);
+  // A shared grant may well live on with those who have not lost their part of it.
+  const bool alone = section.want.mode != claim_mode::shared;
+  if (section.told && alone && stage_.rng().chance(0.3)) renew_what_is_lost(section);
 }
 
 void worker::work_inside(section_record& section, const grip& held) {
   fenced_register& counter = stage_.registers[section.lock];
-  const auto read = counter.open(section.story, now());
+  // Who is not alone only looks on.
+  const bool alone = section.want.mode == claim_mode::exclusive;
+  const auto read = alone ? counter.open(section.story, now()) : std::nullopt;
   home_.clock().sleep(draw_work());
   if (home_.alive() && stage_.rng().chance(play_.pause_inside)) {
     stage_.seen.add(count::paused_inside);
@@ -123,7 +132,8 @@ void worker::work_inside(section_record& section, const grip& held) {
 void worker::leave(section_record& section, const grip& held) {
   section.leaving = true;
   section.story.leaves(now());
-  const bool by_paper = held.in_hand && section.life < 7 && stage_.rng().chance(0.15) &&
+  const bool by_paper = held.in_hand && section.life < 7 &&
+                        section.want.mode != claim_mode::shared && stage_.rng().chance(0.15) &&
                         play_.weights[static_cast<std::size_t>(form::adopt)] != 0;
   if (by_paper) return detach(section, held);
   section.story.releases(now());
@@ -138,7 +148,8 @@ void worker::detach(section_record& section, const grip& held) {
     stage_.seen.add(count::detached);
     section.story.release_unknown(now(), "detached");
     const term* terms = home_.engine().find_term(section.owner);
-    stage_.papers.push_back({about, section.life, terms->grant.sent, terms->deadline});
+    stage_.papers.push_back(
+        {about, section.want, section.life, terms->grant.sent, terms->deadline});
   } catch (const error& why) {
     if (home_.alive()) section.story.release_refused(now(), why.what());
   }

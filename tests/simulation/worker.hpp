@@ -18,6 +18,7 @@ struct grip {
   std::function<void(section_record&)> inside{};  ///< more to be done in the critical section
   hold* in_hand = nullptr;                        ///< null: inside a mutex object
   std::int64_t life = 0;
+  seam::wish want{};
 };
 
 class worker {
@@ -27,14 +28,21 @@ class worker {
 
  private:
   using get_hold = std::function<std::optional<hold>()>;
+  using ask_async = std::function<void(acquire_callback, std::optional<duration> wait)>;
 
   void play_round();
   form draw_form();
 
   // Ways to take a lock (worker_forms.cpp).
-  void take(const std::string& lock, duration patience, count refused_as, const get_hold& get);
+  void take(const std::string& lock, duration patience, count refused_as, const get_hold& get,
+            seam::wish want = {});
   void take_stoppable(const std::string& lock);
-  std::optional<hold> take_by_callback(const std::string& lock);
+  std::optional<hold> take_by_callback(const ask_async& ask);
+  void take_shared(form which, const std::string& lock);
+  void take_permits(form which);
+  void take_and_upgrade(const std::string& lock);
+  std::optional<checker::claim_record> upgrade(section_record& section, hold& held);
+  void take_and_downgrade(const std::string& lock);
   void take_standard(const std::string& lock);
   void take_recursive(const std::string& lock);
   void take_run(const std::string& lock);
@@ -54,7 +62,7 @@ class worker {
   void forge_release(const std::string& lock);
 
   void give_up(const checker::claim_record& story, const error& why);
-  checker::claim_record ask(const std::string& lock);
+  checker::claim_record ask(const std::string& lock, seam::wish want = {});
   void judge_patience(time_point asked, duration patience);
   time_point now() const noexcept { return stage_.now(); }
   duration draw_work();

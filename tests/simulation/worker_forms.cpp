@@ -30,11 +30,29 @@ void worker::play_round() {
     case form::stoppable:
       return take_stoppable(lock);
     case form::callback:
-      return take(lock, duration::max(), count::timed_out, [&] { return take_by_callback(lock); });
+      return take(lock, duration::max(), count::timed_out, [&] {
+        return take_by_callback([&](acquire_callback done, std::optional<duration> within) {
+          plain.acquire_async(std::move(done), {}, within);
+        });
+      });
     case form::standard:
       return take_standard(lock);
     case form::recursive:
       return take_recursive(lock);
+    case form::read:
+    case form::read_try:
+    case form::read_timed:
+    case form::read_callback:
+      return take_shared(which, lock);
+    case form::upgrade:
+      return take_and_upgrade(lock);
+    case form::downgrade:
+      return take_and_downgrade(lock);
+    case form::permit:
+    case form::permit_try:
+    case form::permit_timed:
+    case form::permit_callback:
+      return take_permits(which);
     case form::adopt:
       return take_up_paper();
     case form::break_it:
@@ -48,9 +66,9 @@ void worker::play_round() {
   }
 }
 
-void worker::take(const std::string& lock, duration patience, count refused_as,
-                  const get_hold& get) {
-  checker::claim_record story = ask(lock);
+void worker::take(const std::string& lock, duration patience, count refused_as, const get_hold& get,
+                  seam::wish want) {
+  checker::claim_record story = ask(lock, want);
   const time_point asked = now();
   std::optional<hold> held;
   try {
@@ -69,7 +87,8 @@ void worker::take(const std::string& lock, duration patience, count refused_as,
       {.number = held->fence(),
        .release = [&] { return held->release(); },
        .lost = [&] { return held->lost(); },
-       .in_hand = &*held});
+       .in_hand = &*held,
+       .want = want});
 }
 
 void worker::take_stoppable(const std::string& lock) {
@@ -94,7 +113,7 @@ void worker::take_stoppable(const std::string& lock) {
   stopper->join();
 }
 
-std::optional<hold> worker::take_by_callback(const std::string& lock) {
+std::optional<hold> worker::take_by_callback(const ask_async& ask) {
   struct slot {
     seam::park_word called{0};
     acquire_result result;
@@ -102,7 +121,7 @@ std::optional<hold> worker::take_by_callback(const std::string& lock) {
   const auto mine = std::make_shared<slot>();
   std::optional<duration> wait;
   if (stage_.rng().chance(0.5)) wait = stage_.rng().uniform(play_.delay_max, play_.lease);
-  home_.plain(lock).acquire_async(
+  ask(
       [this, mine](acquire_result result) {
         if (mine->called.fetch_add(1) != 0) {
           stage_.complain("an asynchronous acquire of process ", home_.number(),
@@ -112,7 +131,7 @@ std::optional<hold> worker::take_by_callback(const std::string& lock) {
         mine->result = std::move(result);
         home_.clock().unpark(mine->called);
       },
-      {}, wait);
+      wait);
   while (mine->called.load() == 0) home_.clock().park(mine->called, 0, time_point::max());
   stage_.seen.add(count::callbacks);
   if (mine->result.failure) std::rethrow_exception(mine->result.failure);
@@ -214,7 +233,7 @@ void worker::take_up_paper() {
   const paper mine = stage_.papers[index];
   stage_.papers.erase(stage_.papers.begin() + static_cast<std::ptrdiff_t>(index));
   const std::string lock = mine.about.name.str();
-  checker::claim_record story = ask(lock);
+  checker::claim_record story = ask(lock, mine.want);
   std::optional<hold> held;
   try {
     held = home_.locks().adopt(mine.about);
@@ -235,7 +254,8 @@ void worker::take_up_paper() {
        .release = [&] { return held->release(); },
        .lost = [&] { return held->lost(); },
        .in_hand = &*held,
-       .life = mine.life + 1});
+       .life = mine.life + 1,
+       .want = mine.want});
 }
 
 }  // namespace crosslock::simulation
