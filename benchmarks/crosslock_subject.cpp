@@ -4,6 +4,8 @@
 #include <crosslock/crosslock.hpp>
 
 #include <atomic>
+#include <exception>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -20,9 +22,49 @@ class crosslock_party final : public party {
     return hold_->fence().value();
   }
   void unlock() override { hold_.reset(); }
+  bool ask(std::function<void()> in) override {
+    mutex_.acquire_async([this, in = std::move(in)](acquire_result got) {
+      if (got.failure) std::rethrow_exception(got.failure);
+      hold_.emplace(*std::move(got.hold));
+      in();
+    });
+    return true;
+  }
 
  private:
   mutex mutex_;
+  std::optional<hold> hold_;
+};
+
+class crosslock_reader final : public party {
+ public:
+  crosslock_reader(const client& locks, const std::string& name) : lock_{locks, name} {}
+
+  std::int64_t lock() override {
+    hold_.emplace(lock_.acquire_shared());
+    return hold_->fence().value();
+  }
+  void unlock() override { hold_.reset(); }
+
+ private:
+  shared_mutex lock_;
+  std::optional<hold> hold_;
+};
+
+class crosslock_permit final : public party {
+ public:
+  crosslock_permit(const client& locks, const std::string& name) : lock_{locks, name, permits} {}
+
+  std::int64_t lock() override {
+    hold_.emplace(lock_.acquire());
+    return hold_->fence().value();
+  }
+  void unlock() override { hold_.reset(); }
+
+ private:
+  static constexpr std::int32_t permits = 3;
+
+  semaphore lock_;
   std::optional<hold> hold_;
 };
 
@@ -95,9 +137,15 @@ class crosslock_subject final : public subject {
     client locks = connect(url_);
     for (std::size_t i = 0; i < scene.count; ++i) {
       if (scene.who == scene::kind::clients && i > 0) locks = connect(url_);
-      const bool own_name = scene.who == scene::kind::own_names;
-      const std::string name = own_name ? scene.name + "/" + std::to_string(i) : scene.name;
-      made.push_back(std::make_unique<crosslock_party>(locks, name));
+      const std::string own_name = scene.name + "/" + std::to_string(i);
+      if (scene.who == scene::kind::permits) {
+        made.push_back(std::make_unique<crosslock_permit>(locks, own_name));
+      } else if (scene.who == scene::kind::readers) {
+        made.push_back(std::make_unique<crosslock_reader>(locks, scene.name));
+      } else {
+        const bool apart = scene.who == scene::kind::own_names;
+        made.push_back(std::make_unique<crosslock_party>(locks, apart ? own_name : scene.name));
+      }
     }
     return made;
   }

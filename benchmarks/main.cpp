@@ -74,6 +74,7 @@ class field {
     for (auto& rival : engine_.rivals(workload.name, workload.variant)) {
       made.subjects.push_back(rivals_.emplace_back(std::move(rival)).get());
     }
+    if (workload.rival) made.subjects.push_back(rivals_.emplace_back(workload.rival()).get());
     return made;
   }
 

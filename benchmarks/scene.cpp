@@ -34,10 +34,12 @@ measured run_workers(std::span<worker> workers, std::span<const tally> tallies, 
 }
 
 measured run_threads(subject& subject, scene scene, surroundings& around) {
-  const bool alone = scene.who == scene::kind::own_names;
+  const bool alone = scene.apart();
+  const bool sharing = scene.who == scene::kind::readers;
   const std::size_t count = scene.count;
-  if (!alone) ++scene.count;  // the last one is the gate
+  if (!alone || sharing) ++scene.count;  // the last one is the gate, or a reader that stays
   const parties everybody = subject.assemble(scene);
+  if (sharing) everybody.back()->lock();
   std::vector<guarded> guarded(alone ? count : 1);
   std::vector<tally> tallies(count);
   std::vector<worker> workers;
@@ -45,6 +47,7 @@ measured run_threads(subject& subject, scene scene, surroundings& around) {
     workers.emplace_back(i, *everybody[i], guarded[alone ? i : 0], tallies[i], alone);
   }
   measured result = run_workers(workers, tallies, alone ? nullptr : everybody.back().get(), around);
+  if (sharing) everybody.back()->unlock();
   collect(tallies, result);
   return result;
 }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@ class party {
   /// Waits for the lock. Returns its fence; zero where there is none.
   virtual std::int64_t lock() = 0;
   virtual void unlock() = 0;
+  /// Asks without waiting; `in` is called, on whatever thread, when it has the lock. False where
+  /// there is only lock().
+  virtual bool ask(std::function<void()> /*in*/) { return false; }
 };
 
 using parties = std::vector<std::unique_ptr<party>>;
@@ -29,6 +33,8 @@ using parties = std::vector<std::unique_ptr<party>>;
 struct scene {
   enum class kind {
     own_names,  ///< threads of one process, each with a name of its own
+    permits,    ///< the same, and each name is a semaphore of which one permit is taken
+    readers,    ///< threads of one process that share one name, or each its own round trips
     threads,    ///< threads of one process, all on one name
     clients,    ///< threads, all on one name, each with a connection of its own
     processes,  ///< all on one name, each in a process of its own
@@ -37,6 +43,11 @@ struct scene {
   kind who = kind::own_names;
   std::size_t count = 1;
   std::string name;  ///< never used before
+
+  /// Nobody waits for anybody else.
+  bool apart() const {
+    return who == kind::own_names || who == kind::permits || who == kind::readers;
+  }
 };
 
 /// A lock that this thread holds and can take again.

@@ -24,6 +24,20 @@ workload of_family(std::string_view family, workload one) {
   return one;
 }
 
+workload waiting(std::string name, bool async) {
+  return {
+      std::move(name),
+      "handover to one that waits",
+      [async](subject& subject, surroundings& around) { return run_waits(subject, async, around); },
+      {},
+      "wait"};
+}
+
+workload with_rival(std::function<std::unique_ptr<subject>()> rival, workload one) {
+  one.rival = std::move(rival);
+  return one;
+}
+
 workload renewing(std::size_t count) {
   return {"renew_" + std::to_string(count), "renewal, for each second of CPU",
           [count](subject& subject, surroundings& around) {
@@ -40,7 +54,8 @@ std::vector<workload> workloads() {
       {"weight_idle", "lock object", weigh_idle_locks},
       {"weight_held", "held lock", weigh_held_locks},
       {"weight_waiter", "waiting thread", weigh_waiters},
-      on_scene("own_name_1", "lock and unlock", own_names, 1),
+      of_family("one", on_scene("own_name_1", "lock and unlock", own_names, 1)),
+      of_family("one", on_scene("semaphore_1", "acquire and release", permits, 1)),
       on_scene("own_name_16", "lock and unlock", own_names, 16),
       on_scene("own_name_64", "lock and unlock", own_names, 64),
       in_variant("full", on_scene("own_name_1", "lock and unlock", own_names, 1)),
@@ -48,6 +63,10 @@ std::vector<workload> workloads() {
       on_scene("handover_processes_4", "handover", processes, 4),
       on_scene("pass_threads_8", "handover", threads, 8),
       on_scene("pass_threads_256", "handover", threads, 256),
+      with_rival(make_standard_readers,
+                 on_scene("shared_threads_8", "shared lock and unlock", readers, 8)),
+      waiting("wait_blocking", false),
+      waiting("wait_async", true),
       of_family("waiters", on_scene("waiters_8", "handover", clients, 8)),
       of_family("waiters", on_scene("waiters_64", "handover", clients, 64)),
       of_family("waiters", on_scene("waiters_256", "handover", clients, 256)),

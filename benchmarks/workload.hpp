@@ -6,6 +6,7 @@
 #include "benchmarks/subject.hpp"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ struct workload {
   std::string_view variant{};  ///< only on engines that have it
   /// Neighbours of one family take turns, and are compared with its first.
   std::string_view family{};
+  /// Somebody without us that is the same on every engine, and takes part in this workload only.
+  std::function<std::unique_ptr<subject>()> rival{};
 };
 
 /// In the order in which they are run and printed.
@@ -37,6 +40,11 @@ std::vector<workload> workloads();
 // How they are run. Each throws std::runtime_error when a subject breaks a promise.
 measured run_scene(subject& subject, const scene& asked, surroundings& around);
 measured run_processes(subject& subject, const scene& scene, surroundings& around);
+/// How long it takes from a release until the next one is in, who waits by a thread or, `async`,
+/// without one. The rate is one by the median of that.
+measured run_waits(subject& subject, bool async, surroundings& around);
+/// Locks of the standard library: readers only.
+std::unique_ptr<subject> make_standard_readers();
 measured run_reentry(subject& subject, surroundings& around);
 measured run_renewals(subject& subject, std::size_t count, surroundings& around);
 /// What a lock that nobody holds costs, one that is held, and a thread that waits for one.

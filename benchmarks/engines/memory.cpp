@@ -86,7 +86,7 @@ class memory_floor final : public subject {
     const auto table = std::make_shared<lock_table>();
     const auto lock = std::make_shared<fifo_futex_lock>();
     for (std::size_t i = 0; i < scene.count; ++i) {
-      if (scene.who == scene::kind::own_names) {
+      if (scene.apart()) {
         made.push_back(std::make_unique<table_party>(table, scene.name + std::to_string(i)));
       } else {
         made.push_back(std::make_unique<futex_party>(lock));

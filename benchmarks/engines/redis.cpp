@@ -30,7 +30,7 @@ class redis_subject final : public subject {
     const auto inside = std::make_shared<fifo_futex_lock>();
     for (std::size_t i = 0; i < scene.count; ++i) {
       const std::string own = scene.name + "/" + std::to_string(i);
-      if (scene.who == scene::kind::own_names) {
+      if (scene.apart()) {
         made.push_back(std::make_unique<key_party>(port_, own, name_ != "set_nx"));
       } else if (scene.who == scene::kind::threads) {
         made.push_back(std::make_unique<futex_party>(inside));
@@ -70,6 +70,10 @@ const std::map<std::string_view, std::string_view> remarks{
     {"pass_threads_8", "floor: a first-come futex lock; aim: 0.6"},
     {"waiters_8", "floor: BLPOP and RPUSH of one token; redisson: its protocol with hiredis"},
     {"waiters_256", "aim: 0.9 of waiters_8, requests as there"},
+    {"semaphore_1", "floor: as own_name_1; aim: 0.90 of own_name_1"},
+    {"shared_threads_8", "floor: two EVALSHA each, on keys of their own"},
+    {"wait_blocking", "from the release to the waiter; floor: BLPOP and RPUSH of one token"},
+    {"wait_async", "floor: as wait_blocking; aim: 1 / 1.3 = 0.77 of wait_blocking"},
     {"renew_10000",
      "floor: EVALSHA by 256 to a round trip; aim: 5 us of CPU and 0.05 round trips each"},
 };

@@ -98,7 +98,7 @@ class rows_subject final : public subject {
         made.push_back(std::make_unique<futex_party>(inside));
         continue;
       }
-      const bool own_name = scene.who == scene::kind::own_names;
+      const bool own_name = scene.apart();
       made.push_back(std::make_unique<rows_party>(
           table_, own_name ? scene.name + "/" + std::to_string(i) : scene.name));
     }

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <utility>
 
 namespace crosslock::bench {
@@ -38,6 +39,20 @@ class standard_reentrant final : public reentrant {
 
  private:
   std::recursive_mutex mutex_;
+};
+
+class standard_reader final : public party {
+ public:
+  explicit standard_reader(std::shared_ptr<std::shared_mutex> lock) : lock_{std::move(lock)} {}
+
+  std::int64_t lock() override {
+    lock_->lock_shared();
+    return 0;
+  }
+  void unlock() override { lock_->unlock_shared(); }
+
+ private:
+  const std::shared_ptr<std::shared_mutex> lock_;
 };
 
 }  // namespace crosslock::bench
