@@ -46,8 +46,9 @@ class keeper {
   void withdraw(const seam::claim& claim);
   /// Leaves the line in the background, until it is done or the claim's lease must have ended.
   void withdraw_later(const seam::claim& claim);
-  /// Gives a grant back in the background, until it is done or its lease has ended.
-  void release_later(const seam::grant& grant, time_point deadline);
+  /// Gives a grant back in the background, until it is done or its lease has ended; then it says so.
+  void release_later(const seam::grant& grant, time_point deadline,
+                     std::shared_ptr<std::atomic<bool>> given_back = {});
 
   /// Runs a notice of loss on a thread of its own.
   void tell_loss(std::function<void()> notice);

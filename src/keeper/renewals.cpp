@@ -183,8 +183,12 @@ void keeper::withdraw_later(const seam::claim& claim) {
   insist(claim.lease, until, [this, claim](time_point by) { engine_->withdraw(claim, by); });
 }
 
-void keeper::release_later(const seam::grant& grant, time_point deadline) {
-  insist(grant.lease, deadline, [this, grant](time_point by) { engine_->release(grant, by); });
+void keeper::release_later(const seam::grant& grant, time_point deadline,
+                           std::shared_ptr<std::atomic<bool>> given_back) {
+  insist(grant.lease, deadline, [this, grant, given_back](time_point by) {
+    engine_->release(grant, by);
+    if (given_back) given_back->store(true);
+  });
 }
 
 }  // namespace crosslock::inner

@@ -24,8 +24,9 @@ void line::afterwards::plan(time_point moment, std::uint64_t round) {
   planned_.emplace_back(moment, round);
 }
 
-void line::afterwards::release(const seam::grant& grant, time_point deadline) {
-  released_.emplace(grant, deadline);
+void line::afterwards::release(const seam::grant& grant, time_point deadline,
+                               std::shared_ptr<std::atomic<bool>> given_back) {
+  released_ = late_release{grant, deadline, std::move(given_back)};
 }
 
 void line::afterwards::tell(std::optional<std::stop_source> stop,
@@ -46,7 +47,9 @@ void line::afterwards::run() {
       home.keeper().withdraw_later(claim);
     }
   }
-  if (released_) home.keeper().release_later(released_->first, released_->second);
+  if (released_) {
+    home.keeper().release_later(released_->grant, released_->deadline, released_->given_back);
+  }
   for (const auto& [moment, round] : planned_) ask_later(moment, round);
   for (const auto& done : delivered_) deliver_one(done);
   for (const std::uint64_t round : asks_) {

@@ -19,7 +19,8 @@ class line::afterwards {
   void withdraw(const seam::claim& claim) { withdrawn_.push_back(claim); }
   /// The caller has given up and its server answers: leave the line before it returns.
   void withdraw_here() { withdraw_here_ = true; }
-  void release(const seam::grant& grant, time_point deadline);
+  void release(const seam::grant& grant, time_point deadline,
+               std::shared_ptr<std::atomic<bool>> given_back = {});
   void tell(std::optional<std::stop_source> stop, const observer::lost_event& event);
 
   void run();
@@ -43,7 +44,12 @@ class line::afterwards {
   std::vector<std::uint64_t> asks_;
   bool ask_elsewhere_ = false;
   std::vector<std::pair<time_point, std::uint64_t>> planned_;
-  std::optional<std::pair<seam::grant, time_point>> released_;
+  struct late_release {
+    seam::grant grant;
+    time_point deadline;
+    std::shared_ptr<std::atomic<bool>> given_back;
+  };
+  std::optional<late_release> released_;
   std::vector<loss> losses_;
 };
 

@@ -15,7 +15,7 @@ struct entry_question {
   bool heads = false;            ///< claims of this line are on their way or wait on the server ...
   bool heads_all_permits = true;  ///< ... all of them for permits
   bool heads_exclusive = false;   ///< ... one of them exclusive
-  bool heads_many = false;        ///< ... and there are as many as may be
+  bool room = true;               ///< permits: with those held and claimed here there are enough
   bool heads_stand = false;       ///< ... one of them is known to wait, or to have trouble
 };
 
@@ -25,8 +25,7 @@ enum class entry {
   queue,  ///< wait here for others of this process
 };
 
-/// So many claims for permits may be on their way that might have to wait: all of them may turn out
-/// to have to.
+/// So many claims for permits may be on their way: all of them may turn out to have to wait.
 inline constexpr int heads_max = 16;
 
 /// One claim at a time, so that many waiting threads are one waiter on the server. Two exceptions,
@@ -42,7 +41,7 @@ constexpr entry way_in(const entry_question& asked) noexcept {
     case claim_mode::shared:
       return asked.waits || asked.heads_exclusive ? entry::queue : entry::claim;
     case claim_mode::permit:
-      if (asked.waits && asked.heads_many) return entry::queue;
+      if (asked.waits && !asked.room) return entry::queue;  // somebody would have to wait there
       return asked.heads_all_permits ? entry::claim : entry::queue;
   }
   return entry::queue;

@@ -42,7 +42,7 @@ release_result line::release(section& section) noexcept {
   return result;
 }
 
-bool line::retire(section& section) noexcept {
+bool line::retire(section& section, tenancy* successor) noexcept {
   afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
@@ -54,7 +54,13 @@ bool line::retire(section& section) noexcept {
     section.state_.store(section::state::released);
     tenancy::remove_user(section);
     if (last) {
-      after.release(grant->grant, home_.clock().now() + grant->claim.lease);
+      std::shared_ptr<std::atomic<bool>> given_back;
+      if (successor) {
+        successor->retired = std::make_shared<retired_grant>();
+        successor->retired->grant = grant->grant;
+        given_back = {successor->retired, &successor->retired->given_back};
+      }
+      after.release(grant->grant, home_.clock().now() + grant->claim.lease, given_back);
       forget_grant(*grant);
       advance(after);
     } else {
@@ -65,12 +71,13 @@ bool line::retire(section& section) noexcept {
   return true;
 }
 
-release_result line::give_back(tenure& giving) noexcept {
+release_result line::give_back(tenancy& giving) noexcept {
   // Stop renewing first: no renewal begins after the release.
   if (!home_.keeper().end(giving)) {
     release_late(giving);
     return release_result::lost;
   }
+  give_back_retired(giving);
   try {
     const auto answer = home_.engine().release(giving.grant, home_.give_up());
     return answer == seam::release_answer::released ? release_result::released
@@ -80,6 +87,16 @@ release_result line::give_back(tenure& giving) noexcept {
                          "' goes on in the background: ", why.what());
     release_late(giving);
     return release_result::unknown;
+  }
+}
+
+// While the upgraded grant was there, the shared one stood in nobody's way. Now it would.
+void line::give_back_retired(const tenancy& successor) noexcept {
+  if (!successor.retired || successor.retired->given_back.load()) return;
+  try {
+    home_.engine().release(successor.retired->grant, home_.give_up());
+  } catch (const std::exception&) {
+    // The errand goes on.
   }
 }
 
@@ -137,7 +154,8 @@ receipt line::detach(section& section) {
           .mode = section.mode()};
 }
 
-bool line::lengthen(const tenure& leaving) {
+bool line::lengthen(const tenancy& leaving) {
+  give_back_retired(leaving);
   const bool whole = leaving.fixed && !leaving.grant.offer;
   const bool bound = home_.engine().about().watches_process;
   if (whole && !bound) return true;
@@ -206,6 +224,7 @@ void line::downgrade(section& section) {
     grant->share.store(true);  // until the server has confirmed it
     home_.claim_begins();
   }
+  give_back_retired(*grant);
   home_.keeper().renew_now(grant, home_.give_up());
   afterwards after{*this};
   {

@@ -43,6 +43,7 @@ void line::become_head(waiter& waiter) {
   heads_.push_back(waiter);
   waiter.now_is = waiter::state::head;
   waiter.attempt.round = ++rounds_;
+  waiter.attempt.began = home_.clock().now();
   if (!waiter.asynchronous()) home_.claim_begins();
   if (waiter.wish.want.mode != claim_mode::exclusive) return;
   // A writer of this process waits from now on: no further reader may join before it.
@@ -64,24 +65,37 @@ entry line::way_in(const waiter& one, bool others_before, time_point now) const 
       !any_head([&](const waiter& head) { return head_mode(head) != claim_mode::permit; });
   asked.heads_exclusive =
       any_head([&](const waiter& head) { return head_mode(head) == claim_mode::exclusive; });
-  int heads = 0;
-  asked.heads_many = any_head([&](const waiter&) { return ++heads == heads_max; });
+  asked.room = mode != claim_mode::permit || room_for(one.wish.want);
   asked.heads_stand = any_head([](const waiter& head) { return head.attempt.stands; });
   return inner::way_in(asked);
 }
 
+bool line::room_for(const seam::wish& want) const {
+  std::int64_t claimed = want.permits;
+  for (const auto& grant : grants_) claimed += grant->claim.permits;
+  int heads = 0;
+  heads_.find([&](const waiter& head) {
+    claimed += head.wish.want.permits;
+    return ++heads == heads_max;
+  });
+  return heads < heads_max && claimed <= want.of;
+}
+
 const std::shared_ptr<tenancy>* line::joinable(const wish& wish, time_point now) const {
-  if (wish.want.mode != claim_mode::shared || wish.fixed || !common_) return nullptr;
-  // The cap on one hold is watched by grant: readers of different age cannot share one then.
-  if (home_.settings().max_hold != duration::max()) return nullptr;
-  const auto fits = [&](const std::shared_ptr<tenancy>& grant) {
-    return grant->claim.mode == claim_mode::shared && !grant->fixed && !grant->giving_back &&
-           grant->now_is.load() == tenure::state::kept && !grant->wanted &&
-           grant->claim.lease == wish.lease && grant->fence_left() &&
-           grant->deadline() - now >= grant->grant.lease / 20;
+  const auto open = [&](const std::shared_ptr<tenancy>& grant) {
+    return !grant->wanted && shareable(*grant, wish, now);
   };
-  const auto found = std::find_if(grants_.begin(), grants_.end(), fits);
+  const auto found = std::find_if(grants_.begin(), grants_.end(), open);
   return found == grants_.end() ? nullptr : &*found;
+}
+
+bool line::shareable(const tenancy& grant, const wish& wish, time_point now) const {
+  if (wish.want.mode != claim_mode::shared || wish.fixed || !common_) return false;
+  // The cap on one hold is watched by grant: readers of different age cannot share one then.
+  if (home_.settings().max_hold != duration::max()) return false;
+  return grant.claim.mode == claim_mode::shared && !grant.fixed && !grant.giving_back &&
+         grant.now_is.load() == tenure::state::kept && grant.claim.lease == wish.lease &&
+         grant.fence_left() && grant.deadline() - now >= grant.grant.lease / 20;
 }
 
 void line::advance(afterwards& after) {
@@ -143,9 +157,22 @@ bool line::take(waiter& head, const seam::grant& grant, acquire_cause cause, aft
   }
   grants_.push_back(mine);
   use(head, mine, grant.first.value(), now, cause);
+  let_companions_in(head, mine, now, after);
   finish_head(head, waiter::state::granted, after);
   advance(after);
   return true;
+}
+
+// Readers that stood behind the head when its claim went out came before whoever stands behind it on
+// the server: they go in with it, also when somebody waits there by now.
+void line::let_companions_in(const waiter& head, const std::shared_ptr<tenancy>& grant,
+                             time_point now, afterwards& after) {
+  while (!queue_.empty() && queue_.front().started <= head.attempt.began &&
+         shareable(*grant, queue_.front().wish, now)) {
+    waiter& next = queue_.pop_front();
+    use(next, grant, draw_fence(*grant), now, acquire_cause::joined);
+    notify(next, after);
+  }
 }
 
 void line::finish_head(waiter& head, waiter::state how, afterwards& after) {

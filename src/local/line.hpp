@@ -40,9 +40,9 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
   /// Takes a detached hold up; null when it is no longer there. Only on a line of its own.
   std::shared_ptr<section> adopt(const receipt& paper, const wish& wish);
   release_result release(section& section) noexcept;
-  /// The same without waiting for the server: it is given back in the background. False when it was
-  /// lost before.
-  bool retire(section& section) noexcept;
+  /// The same without waiting for the server: it is given back in the background, and at the end of
+  /// the successor at the latest. False when it was lost before.
+  bool retire(section& section, tenancy* successor = nullptr) noexcept;
   receipt detach(section& section);
   /// The exclusive section that may take the place of this shared one, which is still held then;
   /// null when out of time or stopped.
@@ -80,6 +80,10 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
   void advance(afterwards& after);
   entry way_in(const waiter& one, bool others_before, time_point now) const;
   const std::shared_ptr<tenancy>* joinable(const wish& wish, time_point now) const;
+  bool shareable(const tenancy& grant, const wish& wish, time_point now) const;
+  bool room_for(const seam::wish& want) const;
+  void let_companions_in(const waiter& head, const std::shared_ptr<tenancy>& grant, time_point now,
+                         afterwards& after);
   void join(waiter& next, time_point now);
   void become_head(waiter& waiter);
   void new_claim(waiter& head);
@@ -102,9 +106,10 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
   seam::claim prepare_claim(waiter& head);
 
   // A round trip, without the mutex.
-  release_result give_back(tenure& giving) noexcept;
+  release_result give_back(tenancy& giving) noexcept;
+  void give_back_retired(const tenancy& successor) noexcept;
   void release_late(const tenure& ended) noexcept;
-  bool lengthen(const tenure& leaving);
+  bool lengthen(const tenancy& leaving);
   std::shared_ptr<tenancy> begin_detaching(section& section);
 
   // The blocking way, on the caller's thread.

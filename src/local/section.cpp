@@ -115,7 +115,7 @@ std::shared_ptr<section> section::upgrade(time_point end, std::stop_token stop) 
   if (!next) return nullptr;
   // The exclusive grant came beside a shared one that lives: only what is known here can speak
   // against it. What was lost never becomes valid again, whoever was told so may have acted on it.
-  if (!valid() || !line_->retire(*this)) {
+  if (!valid() || !line_->retire(*this, next->tenancy_.get())) {
     line_->retire(*next);
     next->report_end(release_result::released);
     check();

@@ -4,11 +4,19 @@
 #include "keeper/tenure.hpp"
 #include "local/section.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace crosslock::inner {
+
+/// A grant that another one has taken the place of; it is being given back in the background.
+struct retired_grant {
+  seam::grant grant;
+  std::atomic<bool> given_back{false};
+};
 
 /// Guarded by the line's mutex. An exclusive or permit grant has one user at a time, a shared one
 /// any number.
@@ -21,6 +29,7 @@ class tenancy final : public tenure {
   bool wanted = false;
   std::uint32_t passes_while_wanted = 0;
   time_point wanted_since{};
+  std::shared_ptr<retired_grant> retired;  ///< an upgrade: the shared grant it came from
   bool giving_back = false;  ///< nobody uses it any more, and its release is on its way
 
   bool fence_left() const noexcept { return drawn_fence < last_fence || more_first != 0; }

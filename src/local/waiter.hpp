@@ -30,6 +30,7 @@ struct wish {
 /// A claim on the server that has not been granted yet, for the waiter that made it.
 struct attempt {
   std::shared_ptr<inner::tenancy> tenancy;
+  time_point began{};                 ///< when it became head
   bool asking = false;                ///< asynchronous: an ask is on its way
   bool was_on_server = false;         ///< before the present ask
   bool on_server = false;             ///< the server may know the claim

@@ -76,10 +76,10 @@ TEST(entry_rule, behind_a_claim_on_its_way) {
   }
 }
 
-TEST(entry_rule, claims_for_permits_that_may_have_to_wait_are_few_at_a_time) {
+TEST(entry_rule, a_claim_for_permits_that_this_process_cannot_all_have_waits_here) {
   entry_question asked = one_that(permit);
   asked.heads = true;
-  asked.heads_many = true;
+  asked.room = false;
   EXPECT_EQ(way_in(asked), entry::queue);
   asked.waits = false;
   EXPECT_EQ(way_in(asked), entry::claim) << "it will not wait: it must not be refused unasked";
