@@ -105,12 +105,12 @@ class rig {
                renew_request{{{name, owner(who), fence{proof}, fence{proof}, length, want_fences}}})
         .outcomes.at(0);
   }
-  renew_outcome share(std::uint32_t who, std::int64_t proof) {
+  renew_outcome share(std::uint32_t who, std::int64_t proof, duration length = lease) {
     const renew_item item{.name = name,
                           .owner = owner(who),
                           .first = fence{proof},
                           .last = fence{proof},
-                          .lease = lease,
+                          .lease = length,
                           .share = true};
     return send<renew_reply>(who % 10, renew_request{{item}}).outcomes.at(0);
   }

@@ -1,6 +1,6 @@
 // Upgrades and downgrades on the memory server, one transcript each. Client n holds as owner n and
 // upgrades as owner 10 + n.
-#include "memory_rig.hpp"
+#include "memory_engine_rig.hpp"
 
 #include <functional>
 
@@ -232,6 +232,35 @@ TEST_F(memory_upgrade, a_downgrade_compares_owner_and_fence_and_refuses_permits)
   const std::int64_t permit = on.permits(3, 1, 2).granted.first.value();
   EXPECT_FALSE(on.share(3, permit).renewed);
   EXPECT_EQ(mode_of_first(), claim_mode::permit);
+}
+
+// A hold with a fixed lease is downgraded, but not renewed.
+TEST_F(memory_upgrade, a_downgrade_with_a_lease_of_zero_leaves_what_is_left_of_it) {
+  const std::int64_t first = on.ask(1).granted.first.value();
+  on.now += 4s;
+  EXPECT_TRUE(on.share(1, first, duration::zero()).renewed);
+  EXPECT_EQ(on.look().holders.at(0).lease_left, 6s);
+  EXPECT_EQ(mode_of_first(), claim_mode::shared);
+}
+
+TEST(memory_upgrade_engine, a_lease_of_zero_is_not_refused_and_harms_nobody_in_the_batch) {
+  slow_motion time;
+  const auto network = std::make_shared<faulty_network>(time);
+  recording_turn turn;
+  engine under_test{network, turn, time, "one"};
+  std::vector<seam::renewal> batch(2);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const seam::claim wish{
+        .name = name_of("lock " + std::to_string(i)), .owner = owner(i + 1), .lease = 10s};
+    batch[i].held = under_test.ask(wish, time.now() + 1s).granted;
+    batch[i].lease = 10s;
+  }
+  batch[0].lease = duration::zero();
+  batch[0].share = true;
+  under_test.renew(batch, time.now() + 1s);
+  for (const seam::renewal& one : batch) {
+    EXPECT_EQ(one.outcome, seam::renewal::result::renewed);
+  }
 }
 
 TEST_F(memory_upgrade, up_and_down_and_up_again_each_upgrade_with_higher_fences) {

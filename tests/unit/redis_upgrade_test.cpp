@@ -178,6 +178,20 @@ TEST_F(redis_upgrade, a_downgrade_never_shortens_what_was_promised) {
   EXPECT_EQ(info.holders.at(0).who, "a test");
 }
 
+TEST_F(redis_upgrade, a_downgrade_with_a_lease_of_zero_leaves_what_is_left_of_it) {
+  seam::renewal fixed;
+  fixed.held = one_.take("stock");
+  fixed.share = true;
+  one_.engine->renew({&fixed, 1}, engine_rig::soon());
+  EXPECT_EQ(fixed.outcome, seam::renewal::result::renewed);
+  const auto info = one_.engine->look(lock_name{"stock"}, engine_rig::soon());
+  EXPECT_EQ(info.holders.at(0).mode, claim_mode::shared);
+  EXPECT_GT(info.holders.at(0).lease_left, 20s);
+  EXPECT_LE(info.holders.at(0).lease_left, 30s);
+  one_.engine->renew({&fixed, 1}, engine_rig::soon());
+  EXPECT_EQ(fixed.outcome, seam::renewal::result::renewed) << "once more";
+}
+
 TEST_F(redis_upgrade, a_semaphore_of_another_number_names_both) {
   seam::claim permit = engine_rig::claim("pool");
   permit.mode = claim_mode::permit;

@@ -165,6 +165,15 @@ TEST_F(sqlite_upgrade, a_downgrade_keeps_owner_and_fences_and_lets_readers_in) {
   EXPECT_EQ(release(4ms, writer, first.mine.first), seam::release_answer::released);
 }
 
+TEST_F(sqlite_upgrade, a_downgrade_with_a_lease_of_zero_leaves_what_is_left_of_it) {
+  const auto held = ask(0s, claim_for("a", 1));
+  auto fixed = claim_for("a", 1);
+  fixed.lease = duration::zero();
+  EXPECT_EQ(renew(10s, fixed, held.mine.first, true), seam::renewal::result::renewed);
+  EXPECT_EQ(scene(30s - 1ns), "1s |");
+  EXPECT_EQ(scene(30s), "|");
+}
+
 TEST_F(sqlite_upgrade, down_again_beside_the_shared_grant_and_up_once_more) {
   const auto old = ask(0s, shared(1));
   const auto higher = ask(1ms, upgrade(11, 1));
