@@ -5,9 +5,9 @@
 -- KEYS: the name and its fence; with foreign=share also its pause. The other side keys lie in the
 -- same slot, and are named in line.lua.
 -- ARGV: owner, lease in ms, '<client> <who>', wish: 'x', 's', 'p:k:n', 'u' for an upgrade or
--- 'u:<owner>' for one that may stand beside that grant, with a '+' to wait in line, and for how many
--- ms a place in line and an offer last. Numbers that are handed on to commands are kept as strings:
--- to print one takes as long as to carry out a command.
+-- 'u:<owner>' for one that may stand beside that grant, with a '+' to wait in line, and for how
+-- many ms a place in line and an offer last. Numbers that are handed on to commands are kept as
+-- strings: to print one takes as long as to carry out a command.
 --
 -- A reader, or a holder of permits, that is alone stands at the name itself, its wish behind the
 -- fence: so it costs no more than an exclusive one. The second to come moves it inside (line.lua).

@@ -87,7 +87,8 @@ holders AS (
   UNION ALL
   SELECT name, mode, permits, of, owner, client, first, ends, since FROM claims WHERE state = 0)
 SELECT h.name, CASE h.mode WHEN 0 THEN 'exclusive' WHEN 1 THEN 'shared'
-    ELSE h.permits || ' of ' || h.of END AS mode, coalesce(c.who, '') AS holder, lower(hex(h.owner)) AS owner,
+    ELSE h.permits || ' of ' || h.of END AS mode,
+  coalesce(c.who, '') AS holder, lower(hex(h.owner)) AS owner,
   datetime(about.booted + h.since / 1e9, 'unixepoch') AS since,
   round((h.ends - now.ns) / 1e9, 1) AS lease_left, h.first AS fence,
   (SELECT count(*) FROM claims w WHERE w.name = h.name AND w.state = 1) AS line
