@@ -63,8 +63,8 @@ seam::cell cell_access::read(const patience& limit) const {
                 [this](time_point give_up) { return home_->engine().read_cell(*name_, give_up); });
 }
 
-std::optional<seam::cell> cell_access::open(fence token) const {
-  return insist(*home_, {}, [&](time_point give_up) {
+std::optional<seam::cell> cell_access::open(fence token, const patience& limit) const {
+  return insist(*home_, limit, [&](time_point give_up) {
     return home_->engine().open_cell(*name_, token, give_up);
   });
 }
@@ -141,18 +141,18 @@ cell_access::altered cell_access::alter(const decision& decide, const patience& 
 }
 
 cell_access::fenced cell_access::write(fence token, const std::string& value,
-                                       std::uint64_t expected) const {
+                                       std::uint64_t expected, const patience& limit) const {
   using result = seam::swap_answer::result;
   if (expected == 0) {
-    const auto opened = open(token);
+    const auto opened = open(token, limit);
     if (!opened) {
-      tell_refused(token, read().highest);
+      tell_refused(token, read(limit).highest);
       return {};
     }
     expected = opened->version;
   }
   for (std::uint64_t tries = 0;; ++tries) {
-    const swapped tried = swap(expected, value, token);
+    const swapped tried = swap(expected, value, token, limit);
     const seam::cell& now = tried.answer.now;
     if (tried.answer.outcome == result::swapped) return {true, now.version};
     // It may have been written, and then overwritten: neither yes nor no, nor a second time.
@@ -162,7 +162,7 @@ cell_access::fenced cell_access::write(fence token, const std::string& value,
       return {false, now.version};
     }
     expected = now.version;
-    if (tries > 0) pause_behind(tries - 1, {});
+    if (tries > 0) pause_behind(tries - 1, limit);
   }
 }
 
@@ -178,7 +178,8 @@ duration cell_access::next_look(std::uint64_t looks) const {
 }
 
 cell_access::sight cell_access::wait(const std::function<bool(const seam::cell&)>& enough,
-                                     const patience& limit) const {
+                                     const patience& limit, time_point pause) const {
+  const time_point end = std::min(limit.end, pause);
   // Told for longer than anybody rests here.
   const duration span = 2 * home_->settings().look_every;
   cell_watch here{*home_, name_->view(), limit.stop};
@@ -189,10 +190,10 @@ cell_access::sight cell_access::wait(const std::function<bool(const seam::cell&)
       return home_->engine().watch_cell(*name_, span, give_up);
     });
     if (enough(now)) return {std::move(now), true};
-    if (limit.over(home_->clock())) return {std::move(now), false};
+    if (limit.stop.stop_requested() || home_->clock().now() >= end) return {std::move(now), false};
     // Where one write was seen the next may follow soon.
     if (std::exchange(version, now.version) != now.version) looks = 0;
-    here.rest(seen, std::min(limit.end, home_->clock().now() + next_look(looks)));
+    here.rest(seen, std::min(end, home_->clock().now() + next_look(looks)));
   }
 }
 

@@ -82,7 +82,7 @@ class cell_access {
   /// One write, under one writer's id over all its tries.
   swapped swap(std::uint64_t expected, const std::string& value, fence token = {},
                const patience& limit = {}) const;
-  std::optional<seam::cell> open(fence token) const;
+  std::optional<seam::cell> open(fence token, const patience& limit = {}) const;
 
   /// What to write in place of this; empty: nothing. The doubt is that of the last try, if any:
   /// whoever cannot see from the value whether it has been counted must not write again.
@@ -107,14 +107,18 @@ class cell_access {
   };
   /// Writes under a fence, whatever the same or an older one has written before. Refused, and the
   /// observer told, when a newer one was here. `expected`: the version seen last; 0: none.
-  fenced write(fence token, const std::string& value, std::uint64_t expected) const;
+  fenced write(fence token, const std::string& value, std::uint64_t expected,
+               const patience& limit = {}) const;
 
   struct sight {
     seam::cell now;
     bool enough = false;  ///< else it was stopped, or out of time
   };
-  /// Waits until `enough(cell)`: told by the engine where it can, and looking now and then.
-  sight wait(const std::function<bool(const seam::cell&)>& enough, const patience& limit) const;
+  /// Waits until `enough(cell)`: told by the engine where it can, and looking now and then. Comes
+  /// back at `pause` too, when the caller has something else to look at; a request that has failed
+  /// by then is tried again all the same.
+  sight wait(const std::function<bool(const seam::cell&)>& enough, const patience& limit,
+             time_point pause = time_point::max()) const;
 
   /// The observer hears of a fence that was refused.
   void tell_refused(fence shown, fence highest) const noexcept;

@@ -2,8 +2,6 @@
 // stands in the cell: whose claim is gone has died, and somebody who waits strikes it out.
 #include <crosslock/barrier.hpp>
 
-#include <crosslock/hold.hpp>
-
 #include "local/barrier_state.hpp"
 #include "local/cells.hpp"
 
@@ -66,9 +64,10 @@ struct barrier::state {
   bool leave(const inner::patience& limit);
   bool take_part(const step& act, const std::function<bool(const barrier_state&)>& done,
                  const inner::patience& limit);
-  std::vector<owner_id> find_dead(const barrier_state& now, time_point& next_look) const;
+  std::vector<owner_id> find_dead(const barrier_state& now, time_point& next_look,
+                                  const inner::patience& limit) const;
   void refuse_other_number(const barrier_state& now) const;
-  void drop_out() noexcept;
+  void drop_out(const inner::patience& limit) noexcept;
 
   [[noreturn]] void throw_broken(const char* why) const {
     throw error{errc::broken, "the round of '" + given_name->str() + "' is broken: " + why};
@@ -78,8 +77,9 @@ struct barrier::state {
   const inner::cell_access cell;
   const std::int32_t parties;
 
-  std::optional<hold> claim;  // of a member
-  std::uint64_t round = 0;    // inside: of which round
+  std::shared_ptr<inner::line> line;      // of the claim alone
+  std::shared_ptr<inner::section> claim;  // of a member
+  std::uint64_t round = 0;                // inside: of which round
 };
 
 /// Writes what `act` says and waits for changes until it is done, looking after the others all the
@@ -98,7 +98,7 @@ bool barrier::state::take_part(const step& act,
     if (limit.over(clock)) return false;
     if (clock.now() >= next_look) {
       // Whoever enters after `now` was read is not in it, and so is not taken for dead.
-      const auto dead = find_dead(found, next_look);
+      const auto dead = find_dead(found, next_look, limit);
       if (!dead.empty()) {
         now = strike_out(dead, limit);
         continue;
@@ -106,16 +106,15 @@ bool barrier::state::take_part(const step& act,
       refuse_other_number(found);
     }
     const auto changed = [&](const seam::cell& seen) { return seen.version != now.version; };
-    auto sight = cell.wait(changed, {.end = std::min(limit.end, next_look), .stop = limit.stop});
-    now = std::move(sight.now);
+    now = cell.wait(changed, limit, next_look).now;
   }
 }
 
-std::vector<owner_id> barrier::state::find_dead(const barrier_state& now,
-                                                time_point& next_look) const {
+std::vector<owner_id> barrier::state::find_dead(const barrier_state& now, time_point& next_look,
+                                                const inner::patience& limit) const {
   inner::core& home = cell.home();
   const lock_info seen = inner::insist(
-      home, {}, [&](time_point give_up) { return home.engine().look(*cell.name(), give_up); });
+      home, limit, [&](time_point give_up) { return home.engine().look(*cell.name(), give_up); });
   std::vector<owner_id> dead;
   // The claim of a dead member vanishes with its lease: that is the moment to look again.
   constexpr duration later = std::chrono::milliseconds{2};
@@ -147,11 +146,10 @@ bool barrier::state::enter(const inner::patience& limit) {
                 "'" + given_name->str() + "': this member is inside: it leaves first"};
   }
   inner::core& home = cell.home();
-  auto granted = home.own_line(cell.name())
-                     ->acquire(home.make_wish({.lease = std::nullopt, .stop = limit.stop},
-                                              limit.end, {.mode = claim_mode::shared}));
-  if (!granted) return false;
-  claim.emplace(std::move(granted));
+  line = home.own_line(cell.name());
+  claim = line->acquire(home.make_wish({.lease = std::nullopt, .stop = limit.stop}, limit.end,
+                                       {.mode = claim_mode::shared}));
+  if (!claim) return false;
   const owner_id me = claim->owner();
   bool joined = false;
   const auto act = [&](const barrier_state& now) -> std::optional<barrier_state> {
@@ -168,10 +166,10 @@ bool barrier::state::enter(const inner::patience& limit) {
   try {
     if (take_part(act, done, limit)) return true;
   } catch (...) {
-    drop_out();
+    drop_out(limit);
     throw;
   }
-  drop_out();
+  drop_out(limit);
   return false;
 }
 
@@ -197,26 +195,32 @@ bool barrier::state::leave(const inner::patience& limit) {
   try {
     all_left = take_part(act, done, limit);
   } catch (...) {
-    drop_out();
+    drop_out(limit);
     throw;
   }
   if (all_left) {
     claim.reset();
   } else {
-    drop_out();
+    drop_out(limit);
   }
   return all_left;
 }
 
 /// Out of the round, which breaks by it unless it was broken before; then this is how it is known
-/// that this member has been told. If the server does not hear of it, it sees the claim end.
-void barrier::state::drop_out() noexcept {
+/// that this member has been told. Whoever is out of time has a moment for it: if the server does
+/// not hear of it by then, the others see the claim end.
+void barrier::state::drop_out(const inner::patience& limit) noexcept {
+  constexpr duration moment = std::chrono::milliseconds{50};
+  inner::core& home = cell.home();
+  const time_point now = home.clock().now();
   try {
-    inner::core& home = cell.home();
-    strike_out({claim->owner()}, {.end = home.clock().now() + home.settings().timeout, .stop = {}});
+    const duration timeout = home.settings().timeout;
+    const time_point end = std::clamp(limit.end, now + std::min(moment, timeout), now + timeout);
+    strike_out({claim->owner()}, {.end = end, .stop = {}});
   } catch (const std::exception& why) {
-    cell.home().settings().say(log_level::warning, "leaving '", given_name->view(),
-                               "' was not told to the others: ", why.what());
+    home.settings().say(log_level::warning, "leaving '", given_name->view(),
+                        "' was not told to the others: ", why.what());
+    if (!home.inherited_by_fork()) line->retire(*claim);
   }
   claim.reset();
 }
@@ -227,7 +231,7 @@ barrier::barrier(const client& locks, lock_name name, std::int32_t parties)
     : barrier{locks, name.view(), parties} {}
 
 barrier::~barrier() {
-  if (state_->claim) state_->drop_out();
+  if (state_->claim) state_->drop_out({});
 }
 
 void barrier::enter() { state_->enter({}); }

@@ -21,8 +21,10 @@ struct office : std::enable_shared_from_this<office> {
 
   core& home() const noexcept { return cell.home(); }
 
-  bool proclaim(fence term, const std::string& value) const {
-    return cell.write(term, to_text(leader_info{value, term}), 0).accepted;
+  /// What is wanted by `end` has the time of one request at least.
+  bool proclaim(fence term, const std::string& value, time_point end = time_point::max()) const {
+    const patience limit{std::max(end, home().clock().now() + home().settings().timeout), {}};
+    return cell.write(term, to_text(leader_info{value, term}), 0, limit).accepted;
   }
 
   std::optional<leader_info> read(const seam::cell& now) const {
@@ -43,7 +45,7 @@ std::optional<leadership> office::campaign(const std::string& value, const acqui
     auto section = home().own_line(cell.name())->acquire(home().make_wish(how, end));
     if (!section) return std::nullopt;
     hold held{std::move(section)};
-    if (proclaim(held.fence(), value)) return leadership{std::move(held), shared_from_this()};
+    if (proclaim(held.fence(), value, end)) return leadership{std::move(held), shared_from_this()};
     // This term was over before it began: the next one was quicker.
   }
 }

@@ -262,6 +262,26 @@ TEST_P(gathering, a_frozen_member_is_taken_for_dead_and_told_on_waking) {
   });
 }
 
+TEST_P(gathering, a_timed_wait_comes_back_in_time_also_when_the_server_is_silent) {
+  play_with_barriers({ability::processes}, [this] {
+    const auto alone = stage().start_process("alone", 30s);
+    const auto counts = stage().start_process("counts", 30s);
+    const time_point began = stage().now();
+    alone->send("join gate 2 1500");
+    counts->send("await latch 2 1500");
+    stage().sleep(500ms);
+    alone->cut_off();
+    counts->cut_off();
+    for (actor* each : {alone.get(), counts.get()}) {
+      const std::string said = each->answer();
+      EXPECT_TRUE(said == "gave up" || said == "shut" || said.starts_with("error")) << said;
+    }
+    EXPECT_LE(stage().now() - began, 1500ms + 1s);  // a request may take 5 s
+    alone->heal();
+    counts->heal();
+  });
+}
+
 TEST_P(gathering, requests_whose_answers_are_lost_count_once) {
   play_with_barriers({ability::server_faults, ability::timely}, [this] {
     options how;

@@ -257,6 +257,28 @@ TEST_P(latch, a_death_does_not_change_the_count) {
   });
 }
 
+TEST_P(latch, who_waits_outlives_restarts_of_the_server) {
+  play_with_cells({ability::server_faults}, [this] {
+    const client locks = stage().connect();
+    count_down_latch mine{locks, "latch", 3};
+    std::atomic<bool> open{false};
+    crew threads{stage().clock()};
+    threads.start([&] {
+      mine.wait();
+      open = true;
+    });
+    for (int i = 0; i < 3; ++i) {
+      stage().sleep(200ms);
+      EXPECT_FALSE(open);
+      stage().restart_server();
+      const client after = stage().connect();
+      count_down_latch{after, "latch", 3}.count_down();
+    }
+    threads.join();
+    EXPECT_TRUE(open);
+  });
+}
+
 TEST_P(latch, it_survives_a_restart_of_the_server) {
   play_with_cells({ability::server_faults}, [this] {
     const client before = stage().connect();
