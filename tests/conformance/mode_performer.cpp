@@ -21,6 +21,9 @@ std::chrono::microseconds next_us(std::istringstream& words) {
   return std::chrono::microseconds{next<std::int64_t>(words)};
 }
 
+/// Much longer than the others read.
+constexpr duration upgrade_patience = std::chrono::seconds{2};
+
 std::string describe(const std::unique_ptr<witnessed>& held) {
   return held ? "held " + held->held().fence().to_string() : "busy";
 }
@@ -45,8 +48,9 @@ bool try_upgrade(witnessed& held, shared_mutex& lock, duration wait) {
   try {
     return held.upgrade(lock, wait);
   } catch (const error& why) {
-    // Another one waits, or the hold was lost in between: let go.
-    const bool told = why.which() == errc::upgrade_conflict || why.which() == errc::lost;
+    // Another one waits, the hold was lost in between, or there was no answer in time: let go.
+    const bool told = why.which() == errc::upgrade_conflict || why.which() == errc::lost ||
+                      why.which() == errc::timed_out;
     if (!told) throw;
     return false;
   }
@@ -78,7 +82,7 @@ read_and_written read_and_write(const surroundings& where, shared_mutex& lock, i
     const auto mode = reads ? claim_mode::shared : claim_mode::exclusive;
     const auto held = acquire(where, lock, mode, duration::max(), {}, thread);
     if (reads) read(*held);
-    const bool writes = luck == 6 ? try_upgrade(*held, lock, 20 * work) : !reads;
+    const bool writes = luck == 6 ? try_upgrade(*held, lock, upgrade_patience) : !reads;
     if (writes && write_one_more(where, *held, work)) ++result.accepted;
     if (writes && luck % 2 == 0 && try_downgrade(*held, lock)) read(*held);
     held->release();

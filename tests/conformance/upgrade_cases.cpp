@@ -88,7 +88,8 @@ TEST_P(upgrading, it_waits_until_the_readers_of_other_clients_have_left) {
       done = true;
     });
     EXPECT_TRUE(line_reaches(others, "name", 1));
-    EXPECT_FALSE(theirs.try_acquire_shared());  // who comes now stands behind it
+    // Who comes when that is known stands behind it.
+    EXPECT_TRUE(eventually([&] { return !theirs.try_acquire_shared(); }));
     EXPECT_FALSE(done);
     const fence of_other = beside.fence();
     const time_point left = stage().now();
@@ -340,6 +341,7 @@ TEST_P(upgrading, a_changed_hold_is_renewed_and_its_loss_is_told) {
     lock.upgrade(held);
     std::atomic<int> told{0};
     const std::stop_callback on_loss{held.lost(), [&] { ++told; }};
+    EXPECT_TRUE(eventually([&] { return others.look("name").holders.size() == 1; }));
     const auto holders = others.look("name").holders;
     ASSERT_EQ(holders.size(), 1U);
     EXPECT_TRUE(others.break_lock("name", holders[0].owner));

@@ -2,12 +2,20 @@
 #include "conformance/witness.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 namespace crosslock::conformance {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// The loss of a hold is told by another thread than the one that notes its renewals. One for all
+/// holds: nothing is waited for under it.
+std::mutex noting;
+
+/// When a renewal was that came during a call: by the deadline that it moved, or the hold was lost.
+constexpr time_point unseen{};
 
 checker::terms terms_of(const hold& held) {
   return {.token = held.fence(), .deadline = held.expires_at(), .sent = {}, .lease = {}};
@@ -68,6 +76,7 @@ witnessed::~witnessed() {
 void witnessed::note_loss() {
   if (!where_.alive()) return;
   const time_point now = where_.now();
+  note_renewal(unseen);
   record_.lost(now, to_string(hold_.lost_reason()));
   told_at_.store(now.time_since_epoch().count());
   told_.fetch_add(1);
@@ -76,8 +85,10 @@ void witnessed::note_loss() {
 void witnessed::note_renewal() { note_renewal(where_.now()); }
 
 void witnessed::note_renewal(time_point when) {
+  const std::lock_guard guard{noting};
   const time_point moved = hold_.expires_at();
   if (moved == deadline_ || told() > 0 || !where_.alive()) return;
+  if (when == unseen) when = std::min(where_.now(), deadline_);
   deadline_ = moved;
   record_.renews(when);
   record_.renewed(when, {.token = {}, .deadline = moved, .sent = {}, .lease = {}});
@@ -134,6 +145,7 @@ void witnessed::downgrade(shared_mutex& lock) {
   note_renewal();
   if (where_.alive()) record_.downgrades(where_.now());
   lock.downgrade(hold_);
+  note_renewal(unseen);
   if (where_.alive()) record_.downgraded(where_.now());
 }
 
@@ -143,25 +155,24 @@ bool witnessed::upgrade(shared_mutex& lock, duration wait, std::stop_token stop)
       where_.now(),
       {.proc = where_.proc, .thr = where_.book->new_thread(), .lock = lock.name().str()});
   bool exclusive = false;
-  // Nobody sees what happens to the shared hold during the call; it was in time, or it was lost.
-  const auto in_time = [this] { return std::min(where_.now(), deadline_); };
   try {
     exclusive = lock.try_upgrade_for(hold_, wait, std::move(stop));
   } catch (const error& why) {
     note_failure(where_, next, why);
-    note_renewal(in_time());
+    note_renewal(unseen);
     throw;
   }
   if (!where_.alive()) return exclusive;
   if (!exclusive) {
     next.refused(where_.now(), "not in time");
-    note_renewal(in_time());
+    note_renewal(unseen);
     return false;
   }
   on_loss_.reset();
   if (told() == 0) {
-    record_.releases(in_time());
-    record_.released(in_time());
+    const time_point then = std::min(where_.now(), deadline_);
+    record_.releases(then);
+    record_.released(then);
   }
   next.granted(where_.now(), terms_of(hold_));
   record_ = std::move(next);
