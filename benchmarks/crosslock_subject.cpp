@@ -22,7 +22,7 @@ class crosslock_party final : public party {
     return hold_->fence().value();
   }
   void unlock() override { hold_.reset(); }
-  bool ask(std::function<void()> in) override {
+  bool lock_async(std::function<void()> in) override {
     mutex_.acquire_async([this, in = std::move(in)](acquire_result got) {
       if (got.failure) std::rethrow_exception(got.failure);
       hold_.emplace(*std::move(got.hold));

@@ -24,7 +24,7 @@ class party {
   virtual void unlock() = 0;
   /// Asks without waiting; `in` is called, on whatever thread, when it has the lock. False where
   /// there is only lock().
-  virtual bool ask(std::function<void()> /*in*/) { return false; }
+  virtual bool lock_async(std::function<void()> /*in*/) { return false; }
 };
 
 using parties = std::vector<std::unique_ptr<party>>;

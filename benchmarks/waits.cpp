@@ -29,7 +29,7 @@ class waiter {
 
   void begin() {
     if (!async_) return go_.release();
-    const bool asked = party_.ask([this] {
+    const bool asked = party_.lock_async([this] {
       in_ = steady::now();
       done_.release();
     });
