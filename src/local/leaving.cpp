@@ -158,7 +158,7 @@ bool line::lengthen(const tenancy& leaving) {
   give_back_retired(leaving);
   const bool whole = leaving.fixed && !leaving.grant.offer;
   const bool bound = home_.engine().about().watches_process;
-  if (whole && !bound) return true;
+  if (whole && !bound && !leaving.share.load()) return true;
   seam::renewal last;
   last.held = leaving.grant;
   // A receipt begins with the whole lease, and not with what was left of it, or of an offer.
@@ -215,6 +215,7 @@ void line::hurry_upgrade(const tenancy& grant, afterwards& after) {
 
 void line::downgrade(section& section) {
   std::shared_ptr<tenancy> grant;
+  afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
     if (section.lost_reason() != loss_reason::none) section.check();
@@ -223,16 +224,12 @@ void line::downgrade(section& section) {
     section.mode_ = claim_mode::shared;
     grant->share.store(true);  // until the server has confirmed it
     home_.claim_begins();
+    advance(after);  // whether the server keeps it exclusive or shared, readers here may use it
   }
+  after.run();
   give_back_retired(*grant);
   home_.keeper().renew_now(grant, home_.give_up());
-  afterwards after{*this};
-  {
-    const std::lock_guard guard{mutex_};
-    advance(after);
-  }
   home_.claim_ends();
-  after.run();
   section.check();
 }
 

@@ -40,6 +40,10 @@ void line::new_claim(waiter& head) {
 
 void line::become_head(waiter& waiter) {
   new_claim(waiter);
+  lead(waiter);
+}
+
+void line::lead(waiter& waiter) {
   heads_.push_back(waiter);
   waiter.now_is = waiter::state::head;
   waiter.attempt.round = ++rounds_;
@@ -104,12 +108,14 @@ void line::advance(afterwards& after) {
     const time_point now = home_.clock().now();
     const entry way = way_in(next, false, now);
     if (way == entry::queue) return;
-    queue_.remove(next);
     if (way == entry::join) {
+      queue_.remove(next);
       join(next, now);
       notify(next, after);
     } else {
-      become_head(next);
+      new_claim(next);  // may throw: then it still queues
+      queue_.remove(next);
+      lead(next);
       if (next.asynchronous()) {
         after.ask(next.attempt.round);
       } else {
@@ -255,7 +261,8 @@ void line::renewed(tenure& tenure, const seam::renewal& renewal) noexcept {
   const std::lock_guard guard{mutex_};
   const auto grant = grant_of(tenure.claim.owner);
   if (grant.get() != &tenure) return;
-  if (renewal.more_first.value() != 0) {
+  // Two renewals may be on their way at once, and their answers come in any order: fences only rise.
+  if (renewal.more_first.value() > std::max(grant->last_fence, grant->more_first)) {
     grant->more_first = renewal.more_first.value();
     grant->more_last = renewal.more_last.value();
     grant->want_fences.store(false);

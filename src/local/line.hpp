@@ -86,6 +86,7 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
                          afterwards& after);
   void join(waiter& next, time_point now);
   void become_head(waiter& waiter);
+  void lead(waiter& waiter);
   void new_claim(waiter& head);
   bool take(waiter& head, const seam::grant& grant, acquire_cause cause, afterwards& after);
   void use(waiter& next, const std::shared_ptr<tenancy>& grant, std::int64_t fence_value,

@@ -226,7 +226,8 @@ reply server::carry_out(const adopt_request& message, step& at) {
   serve(*name, at);
   const std::int64_t proof = message.fence.value();
   const auto proven = [&](const holder* one) {
-    return one != nullptr && proof >= one->first && proof <= one->last;
+    return one != nullptr && one->want.mode == message.next.mode && proof >= one->first &&
+           proof <= one->last;
   };
   holder* taken = find_holder(*name, message.detached);
   if (proven(taken)) {

@@ -1,7 +1,10 @@
 -- adopt: a detached grant goes on under another owner. {0}: it is no longer there.
 --
--- ARGV: detached owner, any fence of its grant, next owner, lease in ms, '<client> <who>'.
-local next_owner, proof, lease = ARGV[3], ARGV[2], tonumber(ARGV[4])
+-- ARGV: detached owner, any fence of its grant, next owner, '<lease in ms> <x, s or p>',
+-- '<client> <who>'. The mode must be that of the grant: a receipt never makes more of it.
+local next_owner, proof = ARGV[3], ARGV[2]
+local lease, mode = string.match(ARGV[4], '^(%d+) (%a)$')
+lease = tonumber(lease)
 local client, who = string.match(ARGV[5], '^(%x+) (.*)$')
 local function proven(first, block)
   return proof >= first and proof <= add(pad(block), BLOCK - 1)
@@ -10,7 +13,7 @@ serve('', 0)
 local ours, first = holder()
 if ours then
   -- A repeated adopt finds its own work.
-  if ours ~= ARGV[1] and ours ~= next_owner then return {0} end
+  if mode ~= 'x' or ours ~= ARGV[1] and ours ~= next_owner then return {0} end
   local block, since = record()
   block = block and block > first and block or first
   if not proven(first, block) then return {0} end
@@ -21,7 +24,9 @@ if ours then
 end
 local known_as = insider(next_owner) and next_owner or ARGV[1]
 local inside = insider(known_as)
-if not inside or not proven(inside.fence, inside.block) then return {0} end
+if not inside or inside.mode ~= mode or not proven(inside.fence, inside.block) then
+  return {0}
+end
 redis.call('HDEL', in_key, known_as)
 inside.ends, inside.client, inside.ticket, inside.who = now + lease, client, '0', who
 write_insider(next_owner, inside)

@@ -61,12 +61,14 @@ std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam
   const word old_owner = word::owner(detached.owner);
   const word token = word::fence(detached.first);
   const word owner = word::owner(next.owner);
-  const word lease = word::milliseconds(next.lease);
+  std::string lease{word::milliseconds(next.lease).view()};
+  lease += ' ';
+  lease += wish_word(next).front();
   const time_point sent = clock_.now();
   return run({scripts().adopt,
               next.name->view(),
               keys_,
-              {old_owner.view(), token.view(), owner.view(), lease.view(), self_}},
+              {old_owner.view(), token.view(), owner.view(), lease, self_}},
              next.name->view(), give_up, [&](const reply& said) -> std::optional<seam::grant> {
                cursor in{said};
                in.array();

@@ -183,15 +183,19 @@ std::optional<holder> clerk::adopt(const seam::grant& detached, const seam::clai
   drop_ended(at);
   serve(at);
   const std::int64_t proof = detached.first.value();
+  // A receipt never makes more of a grant than it is.
+  const auto fits = [&next](const holder* one) {
+    return one != nullptr && one->want.mode == next.mode;
+  };
   holder* taken = find_holder(at, detached.owner, proof);
-  if (taken != nullptr) {
+  if (fits(taken)) {
     taken->owner = next.owner;
     taken->lease = duration::zero();  // nobody believes in the old owner's lease any more
   } else {
     taken = find_holder(at, next.owner, proof);  // a repeated adopt finds its own work
   }
   std::optional<holder> result;
-  if (taken != nullptr) {
+  if (fits(taken)) {
     taken->client = from_;
     extend(at, *taken, next.lease);
     result = *taken;
