@@ -117,7 +117,8 @@ class shared_mutex {
   /// A shared hold becomes an exclusive one, as soon as all others have left, with a new fence. In
   /// the meantime it stays shared. When another writer already waits, or upgrades,
   /// `upgrade_conflict` is thrown at once: let go of the shared hold then, or two of you wait for
-  /// each other for ever. Whatever is thrown, a shared hold that was valid is kept. Throws `lost` when it was not.
+  /// each other for ever. Whatever is thrown, a shared hold that was valid is kept. Throws `lost`
+  /// when it was not.
   void upgrade(hold& held, std::stop_token stop = {});
   /// False when it has not become exclusive in time: it is shared as before.
   template <class Rep, class Period>

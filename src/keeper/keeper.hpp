@@ -46,7 +46,7 @@ class keeper {
   void withdraw(const seam::claim& claim);
   /// Leaves the line in the background, until it is done or the claim's lease must have ended.
   void withdraw_later(const seam::claim& claim);
-  /// Gives a grant back in the background, until it is done or its lease has ended; then it says so.
+  /// Gives a grant back in the background, until its lease has ended; says when it is done.
   void release_later(const seam::grant& grant, time_point deadline,
                      std::shared_ptr<std::atomic<bool>> given_back = {});
 

@@ -23,8 +23,8 @@ class tenure_listener {
   virtual void renewed(tenure& tenure, const seam::renewal& renewal) noexcept = 0;
 };
 
-/// Made when a claim first goes to the server; the local line adds what it needs. The line owns what
-/// is not atomic; the keeper owns the places in its heaps.
+/// Made when a claim first goes to the server; the line adds what it needs. The line owns what is
+/// not atomic; the keeper owns the places in its heaps.
 class tenure {
  public:
   enum class state : std::uint8_t { asking, kept, lost, ended };

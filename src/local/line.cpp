@@ -1,5 +1,5 @@
-// The heart of the local line: who may go in, taking a grant, using it together, passing it on. How
-// a head claims is in claiming.cpp (blocking) and claiming_async.cpp, how a hold ends in leaving.cpp.
+// The heart of the local line: who may go in, taking a grant, using it together, passing it on.
+// How a head claims is in claiming.cpp and claiming_async.cpp, how a hold ends in leaving.cpp.
 #include "local/line.hpp"
 
 #include "local/afterwards.hpp"
@@ -169,8 +169,8 @@ bool line::take(waiter& head, const seam::grant& grant, acquire_cause cause, aft
   return true;
 }
 
-// Readers that stood behind the head when its claim went out came before whoever stands behind it on
-// the server: they go in with it, also when somebody waits there by now.
+// Readers that stood behind the head when its claim went out came before whoever stands behind it
+// on the server: they go in with it, also when somebody waits there by now.
 void line::let_companions_in(const waiter& head, const std::shared_ptr<tenancy>& grant,
                              time_point now, afterwards& after) {
   while (!queue_.empty() && queue_.front().started <= head.attempt.began &&
@@ -261,7 +261,7 @@ void line::renewed(tenure& tenure, const seam::renewal& renewal) noexcept {
   const std::lock_guard guard{mutex_};
   const auto grant = grant_of(tenure.claim.owner);
   if (grant.get() != &tenure) return;
-  // Two renewals may be on their way at once, and their answers come in any order: fences only rise.
+  // Two renewals may be on their way, and their answers come in any order: fences only rise.
   if (renewal.more_first.value() > std::max(grant->last_fence, grant->more_first)) {
     grant->more_first = renewal.more_first.value();
     grant->more_last = renewal.more_last.value();
