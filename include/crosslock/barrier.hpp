@@ -42,7 +42,8 @@ class barrier {
   ~barrier();
 
   void enter();
-  /// False when stopped, or out of time: then this member is outside, and the round is broken.
+  /// False when stopped, or out of time: then this member is outside, and the round, if it had
+  /// joined one, is broken.
   bool enter(std::stop_token stop);
   template <class Rep, class Period>
   bool enter_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {

@@ -52,7 +52,7 @@ class [[nodiscard]] multi_hold {
   void check() const;
 
   /// Releases all of them, in the reverse order of taking, whatever becomes of each. The worst of
-  /// the results: `lost` before `unknown`, `not_held`, `passed` and `released`.
+  /// the results: `lost` before `not_owner`, `unknown`, `not_held`, `passed` and `released`.
   release_result release() noexcept;
   /// What release() found, for each element in the order in which they were given; empty before.
   const std::vector<release_result>& release_results() const noexcept;

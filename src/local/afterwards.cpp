@@ -88,6 +88,9 @@ void line::afterwards::deliver_one(const std::shared_ptr<waiter>& done) {
   home.keeper().timers().cancel(done->timer);
   report(home, *done);
   const auto continuation = [done] {
+    // A stop that is being carried out on another thread still uses line and client, and what the
+    // callback leaves may be their last owner: it is waited for.
+    done->stop_watch.reset();
     // Out of the waiter, which may end on a thread of the library: both may own the client.
     auto section = std::move(done->section);
     const auto callback = std::move(done->done);

@@ -71,6 +71,7 @@ std::optional<seam::cell> cell_access::open(fence token, const patience& limit) 
 
 cell_access::swapped cell_access::swap(std::uint64_t expected, const std::string& value,
                                        fence token, const patience& limit) const {
+  home_->check_usable();
   const seam::cell_swap wanted{.name = name_,
                                .expected = expected,
                                .value = value,

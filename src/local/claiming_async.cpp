@@ -18,6 +18,12 @@ void line::acquire_async(const wish& wish, acquire_callback done) {
   me->section = std::make_shared<section>(home_.shared_from_this(), shared_from_this());
   me->done = std::move(done);
   const std::weak_ptr<line> weak = weak_from_this();
+  if (wish.stop.stop_possible()) {
+    // The callback cannot outlive the waiter: its destructor waits for one that is running.
+    me->stop_watch.emplace(wish.stop, [weak, waiting = me.get()] {
+      if (const auto here = weak.lock()) here->cancel(*waiting, observer::wait_result::cancelled);
+    });
+  }
   afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
@@ -37,12 +43,8 @@ void line::acquire_async(const wish& wish, acquire_callback done) {
     }
   }
   after.run();
-  if (wish.stop.stop_possible()) {
-    // The callback cannot outlive the waiter: its destructor waits for one that is running.
-    me->stop_watch.emplace(wish.stop, [weak, waiting = me.get()] {
-      if (const auto here = weak.lock()) here->cancel(*waiting, observer::wait_result::cancelled);
-    });
-  }
+  // Requested before it had a place, the stop found nothing to end.
+  if (wish.stop.stop_requested()) cancel(*me, observer::wait_result::cancelled);
 }
 
 void line::cancel(waiter& waiter, observer::wait_result because) {

@@ -136,6 +136,7 @@ std::shared_ptr<line> core::line_for(const seam::name_ref& name) {
 }
 
 std::shared_ptr<line> core::own_line(const seam::name_ref& name) {
+  check_usable();  // before the mutex, which may be locked for ever in a forked child
   const std::lock_guard guard{mutex_};
   return add_line(name, false);
 }

@@ -153,6 +153,7 @@ bool barrier::state::enter(const inner::patience& limit) {
   const owner_id me = claim->owner();
   bool joined = false;
   const auto act = [&](const barrier_state& now) -> std::optional<barrier_state> {
+    if (!claim->valid()) return std::nullopt;  // the others may have counted without this member
     if (joined || now.has(me) || !may_enter(now, parties)) return std::nullopt;
     return entered(now, parties, me);
   };
@@ -164,6 +165,12 @@ bool barrier::state::enter(const inner::patience& limit) {
     return joined && now.now_is == phase::inside;
   };
   try {
+    // Whoever died while nobody waited still stands there, and must not be counted.
+    const barrier_state before = read(cell.read(limit));
+    time_point next_look{};
+    const auto dead =
+        before.members.empty() ? std::vector<owner_id>{} : find_dead(before, next_look, limit);
+    if (!dead.empty()) strike_out(dead, limit);
     if (take_part(act, done, limit)) return true;
   } catch (...) {
     drop_out(limit);
@@ -179,6 +186,7 @@ bool barrier::state::leave(const inner::patience& limit) {
   }
   const owner_id me = claim->owner();
   const auto act = [&](const barrier_state& now) -> std::optional<barrier_state> {
+    if (!claim->valid()) return std::nullopt;
     if (now.now_is != phase::inside || !now.has(me) || now.has_left(me)) return std::nullopt;
     return left(now, me);
   };

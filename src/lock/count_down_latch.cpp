@@ -85,6 +85,7 @@ void count_down_latch::count_down(std::int32_t n) {
     throw error{errc::conflict,
                 "'" + name().str() + "' cannot be counted down by " + std::to_string(n)};
   }
+  state_->cell.home().check_usable();
   // One that fails does not come back: what was counted under it is not known.
   state::counter mine = state_->take_counter();
   std::optional<std::uint64_t> round;

@@ -91,12 +91,12 @@ void election::campaign_async(std::string value, campaign_callback done, const a
                               std::optional<duration> wait) {
   inner::core& home = office_->home();
   const time_point end = wait ? home.end_of(*wait) : time_point::max();
-  const auto granted = [office = office_, value = std::move(value),
+  const auto granted = [office = office_, end, value = std::move(value),
                         done = std::move(done)](acquire_result result) {
     campaign_result outcome{.leadership = std::nullopt, .failure = result.failure};
     try {
       if (result.hold) {
-        if (!office->proclaim(result.hold->fence(), value)) {
+        if (!office->proclaim(result.hold->fence(), value, end)) {
           throw error{errc::lost, "the term in '" + office->given_name->str() +
                                       "' was over before it began: a newer leader was quicker"};
         }

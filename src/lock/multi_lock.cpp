@@ -76,6 +76,7 @@ struct multi_lock::state {
 
   template <class Question>
   auto ask_hold(Question&& question) {
+    locks->parts().front().lock.core().check_usable();
     const std::lock_guard locked{guard};
     const auto found = find();
     if (found == entries.end()) {
@@ -85,6 +86,7 @@ struct multi_lock::state {
   }
 
   void refuse_own_thread() {
+    locks->parts().front().lock.core().check_usable();
     const std::uint64_t me = inner::this_thread_token();
     const std::lock_guard locked{guard};
     for (const entry& each : entries) {

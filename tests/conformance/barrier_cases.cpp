@@ -212,6 +212,25 @@ TEST_P(gathering, a_member_killed_while_others_wait_to_enter_breaks_the_round) {
   });
 }
 
+TEST_P(gathering, a_member_that_died_while_nobody_waited_is_not_counted) {
+  play_with_barriers({ability::processes}, [this] {
+    const auto members = start_members(1);
+    const client eyes = stage().connect();
+    members[0]->send("join gate 2 600000");
+    EXPECT_TRUE(eventually([&] {
+      const auto all = eyes.list();
+      return all.size() == 1 && all[0].holders.size() == 1;
+    }));
+    stage().sleep(lease() / 2);
+    members[0]->kill();
+    EXPECT_EQ(members[0]->answer(), "dead");
+    EXPECT_TRUE(eventually([&] { return eyes.list().empty(); }));  // its lease has ended
+    barrier mine{eyes, "gate", 2};
+    EXPECT_FALSE(mine.enter_for(500ms)) << "nobody else is there";
+    expect_usable("gate", 2);
+  });
+}
+
 TEST_P(gathering, a_member_killed_inside_breaks_the_round) {
   play_with_barriers({ability::processes}, [this] {
     const auto members = start_members(3);

@@ -213,5 +213,66 @@ TEST_P(downgrading, a_receipt_of_it_is_one_of_a_reader) {
   });
 }
 
+TEST_P(downgrading, a_fixed_lease_stays_as_it_is_and_hurts_no_other_hold) {
+  play([this] {
+    if (unsupported()) return;
+    const client locks = short_lived();
+    const client others = stage().connect();
+    shared_mutex lock{locks, "name"};
+    shared_mutex theirs{others, "name"};
+    mutex beside{locks, "other"};
+    const hold renewed = beside.acquire();
+    auto held = lock.acquire({.lease = 3 * lease()});
+    const time_point end = held.expires_at();
+    lock.downgrade(held);
+    EXPECT_EQ(held.expires_at(), end);
+    EXPECT_TRUE(theirs.try_acquire_shared_for(2 * lease()));
+    stage().sleep(2 * lease());
+    EXPECT_TRUE(renewed.valid()) << "it was renewed meanwhile";
+    EXPECT_TRUE(theirs.try_acquire_for(20s)) << "the fixed lease has come to its end";
+    EXPECT_FALSE(held.valid());
+    EXPECT_EQ(held.lost_reason(), loss_reason::lease_ended);
+  });
+}
+
+TEST_P(downgrading, after_an_upgrade_and_its_release_the_name_is_free_at_once) {
+  play([this] {
+    if (unsupported()) return;
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    shared_mutex lock{locks, "name"};
+    shared_mutex theirs{others, "name"};
+    for (int i = 0; i < 20; ++i) {
+      auto held = lock.acquire_shared();
+      lock.upgrade(held);
+      if (i % 2 == 0) {
+        lock.downgrade(held);
+        EXPECT_TRUE(lock.try_upgrade(held)) << "nobody else is there";
+      }
+      EXPECT_EQ(held.release(), release_result::released);
+      EXPECT_TRUE(theirs.try_acquire());
+    }
+  });
+}
+
+TEST_P(downgrading, a_receipt_never_makes_more_of_a_hold_than_it_is) {
+  play([this] {
+    if (unsupported() || !stage().traits().outlives_process) return;
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    shared_mutex lock{locks, "name"};
+    shared_mutex theirs{others, "name"};
+    const hold reader = theirs.acquire_shared();
+    receipt paper = lock.acquire_shared().detach();
+    EXPECT_EQ(paper.mode, claim_mode::shared);
+    paper.mode = claim_mode::exclusive;
+    EXPECT_EQ(code_of([&] { static_cast<void>(locks.adopt(paper)); }), errc::lost);
+    paper.mode = claim_mode::shared;
+    const hold again = locks.adopt(paper);
+    EXPECT_EQ(again.mode(), claim_mode::shared);
+    EXPECT_EQ(again.fence(), paper.fence);
+  });
+}
+
 }  // namespace
 }  // namespace crosslock::conformance

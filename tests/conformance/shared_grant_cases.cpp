@@ -104,6 +104,55 @@ TEST_P(shared_grant, readers_that_wait_in_one_client_are_one_waiter_and_come_in_
   });
 }
 
+TEST_P(shared_grant, readers_that_queued_before_the_claim_go_in_with_it_although_a_writer_waits) {
+  play([this] {
+    if (!shares()) return;
+    const client locks = stage().connect();
+    const client before = stage().connect();
+    const client behind = stage().connect();
+    shared_mutex lock{locks, "name"};
+    mutex first{before, "name"};
+    mutex last{behind, "name"};
+    auto ours = lock.acquire();
+    constexpr int readers = 20;
+    std::atomic<int> in{0};
+    std::mutex guard;
+    std::vector<hold> holds;
+    for (int i = 0; i < readers; ++i) {  // they queue here: this process has the name to itself
+      lock.acquire_shared_async([&](acquire_result got) {
+        const std::lock_guard locked{guard};
+        if (got.hold) holds.push_back(*std::move(got.hold));
+        ++in;
+      });
+    }
+    std::atomic<bool> go{false};
+    std::atomic<bool> wrote{false};
+    crew threads{stage().clock()};
+    threads.start([&] {
+      const hold mine = first.acquire();
+      EXPECT_TRUE(eventually([&] { return go.load(); }, 60s));
+    });
+    EXPECT_TRUE(line_reaches(locks, "name", 1));
+    ours.release();  // to the first writer; then a reader claims
+    EXPECT_TRUE(line_reaches(locks, "name", 1));
+    threads.start([&] {
+      const hold mine = last.acquire();
+      wrote = true;
+    });
+    EXPECT_TRUE(line_reaches(locks, "name", 2));
+    go = true;
+    EXPECT_TRUE(eventually([&] { return in == readers; }));
+    EXPECT_FALSE(wrote) << "they all came before that writer";
+    EXPECT_EQ(locks.look("name").holders.size(), 1U);
+    {
+      const std::lock_guard locked{guard};
+      EXPECT_EQ(holds.size(), static_cast<std::size_t>(readers));
+      holds.clear();
+    }
+    threads.join();
+  });
+}
+
 TEST_P(shared_grant, nobody_joins_it_while_a_writer_of_another_client_is_known_to_wait) {
   play([this] {
     if (!shares()) return;

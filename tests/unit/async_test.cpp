@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -35,6 +36,24 @@ client fresh(const std::string& server) { return connect("memory:" + server); }
 template <class Question>
 void wait_until(Question&& question) {
   while (!question()) std::this_thread::yield();
+}
+
+TEST(async, a_stop_may_end_the_last_owner_of_a_client) {
+  const client others = fresh("stop-ends-client");
+  mutex theirs{others, "name"};
+  const hold held = theirs.acquire();
+  for (int i = 0; i < 100; ++i) {
+    std::stop_source stop;
+    std::atomic<bool> ended{false};
+    mutex{fresh("stop-ends-client"), "name"}.acquire_async(
+        [&ended](acquire_result result) {
+          EXPECT_FALSE(result.hold || result.failure);
+          ended = true;
+        },
+        {.stop = stop.get_token()});
+    std::jthread stopping{[&stop] { stop.request_stop(); }};
+    wait_until([&] { return ended.load(); });
+  }
 }
 
 TEST(async, a_coroutine_may_have_ended_on_another_thread_before_its_suspension_returns) {
