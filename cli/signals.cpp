@@ -39,6 +39,8 @@ std::optional<signal_news> signal_inbox::next() {
 
 void signal_inbox::let_through() noexcept { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
+bool ends_a_wait(int signal) noexcept { return signal != SIGCHLD && signal != SIGCONT; }
+
 void die_of(int signal) {
   sigset_t only;
   sigemptyset(&only);

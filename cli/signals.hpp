@@ -35,6 +35,9 @@ class signal_inbox {
   cli::descriptor arrivals_;
 };
 
+/// Whether the signal asks to end what is being waited for: not CHLD and CONT.
+bool ends_a_wait(int signal) noexcept;
+
 /// Ends this process as the signal would have done.
 [[noreturn]] void die_of(int signal);
 

@@ -1,11 +1,11 @@
 // The command `crosslock engines`.
 #pragma once
 
-#include <iosfwd>
+#include "cli/command.hpp"
 
 namespace crosslock::cli {
 
 /// One line per engine: its name, its URL schemes, and whether this program can use it.
-void show_engines(std::ostream& out, bool json);
+command offer_engines(CLI::App& program);
 
 }  // namespace crosslock::cli

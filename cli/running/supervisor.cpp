@@ -1,6 +1,6 @@
 // One loop over three descriptors: signals, the news of a loss, and a timer. The timer runs on the
 // clock of leases, which goes on while the machine is suspended.
-#include "cli/supervisor.hpp"
+#include "cli/running/supervisor.hpp"
 
 #include "cli/descriptor.hpp"
 

@@ -1,28 +1,21 @@
 // Waits for the lock, runs the command, gives the lock back when the command is gone.
-#include "cli/run.hpp"
+#include "cli/commands/run.hpp"
 
 #include "cli/exit_code.hpp"
-#include "cli/supervisor.hpp"
+#include "cli/running/supervisor.hpp"
+#include "cli/say.hpp"
 
 #include <crosslock/crosslock.hpp>
 
-#include <poll.h>
-#include <sys/eventfd.h>
-
 #include <algorithm>
-#include <future>
-#include <iostream>
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
 namespace crosslock::cli {
 namespace {
-
-void complain(const std::string& text) { std::cerr << "crosslock: " << text << '\n'; }
 
 /// The thread that calls back may keep the client for a moment longer than we do; closing it waits
 /// for all that has to be undone on the server, and the process does not end before that.
@@ -30,45 +23,6 @@ struct closed_at_the_end {
   const client& locks;
   ~closed_at_the_end() { locks.close(); }
 };
-
-/// How the wait for the lock ended: with a hold, or by a signal.
-struct waited {
-  std::optional<hold> held;
-  int ended_by = 0;
-};
-
-waited wait_for(mutex& lock, signal_inbox& signals) {
-  struct answer {
-    std::promise<acquire_result> result;
-    const descriptor came{eventfd(0, EFD_CLOEXEC), "eventfd"};
-  };
-  // Shared, because we may go on before the thread that calls back is done with it.
-  const auto awaited = std::make_shared<answer>();
-  std::stop_source stop;
-  lock.acquire_async(
-      [awaited](acquire_result result) {
-        awaited->result.set_value(std::move(result));
-        eventfd_write(awaited->came.get(), 1);
-      },
-      {.lease = {}, .stop = stop.get_token()});
-  waited outcome;
-  for (;;) {
-    pollfd both[] = {{awaited->came.get(), POLLIN, 0},
-                     {outcome.ended_by == 0 ? signals.descriptor() : -1, POLLIN, 0}};
-    poll(both, std::size(both), -1);
-    if (both[0].revents != 0) break;
-    const auto news = signals.next();
-    if (!news || news->number == SIGCHLD) continue;
-    outcome.ended_by = news->number;
-    stop.request_stop();
-    signals.let_through();  // a second one need not wait until the place in line is given up
-  }
-  acquire_result result = awaited->result.get_future().get();
-  if (outcome.ended_by != 0) return outcome;  // and lets go of what may have come in between
-  if (result.failure) std::rethrow_exception(result.failure);
-  outcome.held = std::move(result.hold);
-  return outcome;
-}
 
 /// Ours, and what the command may want to know of its lock.
 std::vector<std::string> environment_for(const run_request& wanted, const client& locks,
@@ -112,10 +66,15 @@ int settle(const run_request& wanted, hold& held, const verdict& ended) {
   return ended.exit_code;
 }
 
-int run_under(mutex& lock, const client& locks, const run_request& wanted, int& ended_by) {
+int run_under(const client& locks, const lock_name& name, const run_request& wanted,
+              const claim_request& claim, int& ended_by) {
   signal_inbox signals;
-  waited outcome = wait_for(lock, signals);
+  waited outcome = wait_for(locks, name, claim, signals);
   ended_by = outcome.ended_by;
+  if (!outcome.held && ended_by == 0) {
+    if (claim.busy_code != exit_code::success) complain(busy_text(locks, name));
+    return claim.busy_code;
+  }
   if (!outcome.held) return 128 + ended_by;
   hold& held = *outcome.held;
   try {
@@ -133,44 +92,76 @@ int run_under(mutex& lock, const client& locks, const run_request& wanted, int& 
   }
 }
 
-}  // namespace
+struct run_flags {
+  place_flags where;
+  claim_flags claim;
+};
 
-run_request read_run_words(const std::vector<std::string>& words,
-                           const std::vector<std::string>* after) {
-  // Neither is likely to be meant, and both can be said behind `--`.
-  const auto is_option = [&](std::size_t i) {
-    return i < words.size() && words[i].size() > 1 && words[i][0] == '-';
-  };
-  if (is_option(0)) throw std::invalid_argument{"there is no option " + words[0]};
-  if (is_option(1)) {
-    throw std::invalid_argument{words[1] + " stands behind NAME: options go before it, and a " +
-                                "COMMAND that begins with - goes behind --"};
-  }
-  std::vector<std::string> all = words;
-  // Behind the first word of the command, `--` is the command's own.
-  if (after != nullptr && words.size() > 1) all.emplace_back("--");
-  if (after != nullptr) all.insert(all.end(), after->begin(), after->end());
-  if (words.empty() && all.size() > 1 && all[1] == "--") all.erase(all.begin() + 1);
-  if (all.empty()) throw std::invalid_argument{"NAME and COMMAND are required"};
-  if (all.size() == 1) throw std::invalid_argument{"COMMAND is required"};
-  return {all[0], {all.begin() + 1, all.end()}};
-}
-
-int run(const run_request& wanted) {
+int run(const run_flags& flags, const run_request& wanted) {
   int ended_by = 0;
   int code = exit_code::internal;
   {
     const lock_name checked{wanted.name};  // before anything is connected to
-    options how;
-    how.who = "runs " + wanted.command[0];
+    const claim_request claim = read_claim(flags.claim);
+    place where = find_place(flags.where);
+    where.how.who = "runs " + wanted.command[0];
     // Until here signals do what they always do: nothing is held, and nothing has to be undone.
-    const client locks = connect(std::move(how));
+    const client locks = connect(where.url, std::move(where.how));
     const closed_at_the_end closing{locks};
-    mutex lock{locks, checked};
-    code = run_under(lock, locks, wanted, ended_by);
+    code = run_under(locks, checked, wanted, claim, ended_by);
   }
   if (ended_by != 0) die_of(ended_by);
   return code;
+}
+
+constexpr const char* usage = "Usage: crosslock run [OPTIONS] NAME [--] COMMAND [ARG...]\n";
+constexpr const char* footer =
+    R"(Waits for NAME, and exits with the code of COMMAND, or with 128+n if signal n killed it.
+COMMAND finds CROSSLOCK_NAME, CROSSLOCK_FENCE, CROSSLOCK_OWNER_ID and CROSSLOCK_ENGINE in its
+environment. If the lock is lost it gets TERM, then KILL, and the exit code is 79.
+Signals are passed on. After kill -9 of crosslock itself COMMAND goes on without the lock.
+Locks are kept where CROSSLOCK_URL says; by default in a file of yours (see man crosslock).)";
+
+/// CLI11 knows nothing of words that are not options.
+class run_formatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string) const override { return usage; }
+};
+
+}  // namespace
+
+run_request read_run_words(const std::vector<std::string>& words, const behind_dashes& behind) {
+  // Neither is likely to be meant, and both can be said behind `--`.
+  const auto is_option = [&](std::size_t i) {
+    return i < words.size() && words[i].size() > 1 && words[i][0] == '-';
+  };
+  if (is_option(0)) throw usage_error{"there is no option " + words[0]};
+  if (is_option(1)) {
+    throw usage_error{words[1] + " stands behind NAME: options go before it, and a " +
+                      "COMMAND that begins with - goes behind --"};
+  }
+  std::vector<std::string> all = words;
+  // Behind the first word of the command, `--` is the command's own.
+  if (behind && words.size() > 1) all.emplace_back("--");
+  if (behind) all.insert(all.end(), behind->begin(), behind->end());
+  if (words.empty() && all.size() > 1 && all[1] == "--") all.erase(all.begin() + 1);
+  if (all.empty()) throw usage_error{"NAME and COMMAND are required"};
+  if (all.size() == 1) throw usage_error{"COMMAND is required"};
+  return {all[0], {all.begin() + 1, all.end()}};
+}
+
+command offer_run(CLI::App& program, const behind_dashes& behind) {
+  CLI::App* const words = program.add_subcommand("run", "Hold a lock while a command runs");
+  words->formatter(std::make_shared<run_formatter>());
+  words->footer(footer);
+  words->prefix_command();  // from the first word that is no option on, nothing is looked at
+  const auto flags = std::make_shared<run_flags>();
+  offer_claim(*words, flags->claim);
+  offer_place(*words, flags->where);
+  offer_lease(*words, flags->where);
+  return {words, [words, flags, behind] {
+            return run(*flags, read_run_words(words->remaining(), behind));
+          }};
 }
 
 }  // namespace crosslock::cli

@@ -1,7 +1,7 @@
 // fork and exec. What runs between the two is a copy of one thread of a program with several, so it
 // may make system calls and nothing else. A failed exec is told through a pipe that a successful
 // one closes.
-#include "cli/child.hpp"
+#include "cli/running/child.hpp"
 
 #include "cli/descriptor.hpp"
 

@@ -1,10 +1,13 @@
-#include "cli/engines.hpp"
+#include "cli/commands/engines.hpp"
 
+#include "cli/exit_code.hpp"
+#include "cli/say.hpp"
 #include "engine/registry.hpp"
 
 #include <iomanip>
+#include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -49,19 +52,26 @@ void show_table(std::ostream& out) {
   }
 }
 
-}  // namespace
-
-void show_engines(std::ostream& out, bool json) {
-  if (!json) {
-    show_table(out);
-    return;
-  }
+void show_objects(std::ostream& out) {
   for (const engine_row& row : engine_rows()) {
     nlohmann::ordered_json object{
         {"engine", row.name}, {"schemes", row.schemes}, {"state", row.state}};
     if (row.state == "missing") object["install"] = library_of(row);
-    out << object.dump() << '\n';
+    print_line(out, object);
   }
+}
+
+}  // namespace
+
+command offer_engines(CLI::App& program) {
+  CLI::App* const words =
+      program.add_subcommand("engines", "Show which engines this program can use");
+  const auto json = std::make_shared<bool>(false);
+  words->add_flag("--json", *json, "One JSON object per line");
+  return {words, [json] {
+            *json ? show_objects(std::cout) : show_table(std::cout);
+            return exit_code::success;
+          }};
 }
 
 }  // namespace crosslock::cli

@@ -1,7 +1,7 @@
 // Watches over a command that runs under a lock.
 #pragma once
 
-#include "cli/child.hpp"
+#include "cli/running/child.hpp"
 #include "cli/signals.hpp"
 
 #include <crosslock/hold.hpp>

@@ -1,6 +1,8 @@
-#include "cli/doctor.hpp"
+#include "cli/commands/doctor.hpp"
 
 #include "cli/exit_code.hpp"
+#include "cli/place.hpp"
+#include "cli/say.hpp"
 #include "engine/owner_source.hpp"
 #include "keeper/opening.hpp"
 
@@ -9,10 +11,10 @@
 #include <array>
 #include <chrono>
 #include <iomanip>
+#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <ostream>
 #include <utility>
 
 namespace crosslock::cli {
@@ -82,9 +84,7 @@ class sheet {
       code_ = exit_code_of(error{one.code, one.text});
     }
     if (json_) {
-      out_ << nlohmann::ordered_json{{"weight", weight}, {"topic", one.topic}, {"text", one.text}}
-                  .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-           << '\n';
+      print_line(out_, {{"weight", weight}, {"topic", one.topic}, {"text", one.text}});
     } else {
       out_ << std::left << std::setw(9) << weight << std::setw(13) << one.topic << one.text << '\n';
     }
@@ -97,15 +97,17 @@ class sheet {
   int code_ = exit_code::success;
 };
 
-}  // namespace
+struct doctor_request {
+  place_flags where;
+  bool json = false;
+};
 
 int examine(const doctor_request& wanted, std::ostream& out) {
-  const std::string url = wanted.url.empty() ? inner::default_url() : wanted.url;
-  options impatient;
-  impatient.retry.tries = 0;
-  const inner::opening_plan plan = inner::plan_opening(url, impatient);
+  place found = find_place(wanted.where);
+  found.how.retry.tries = 0;
+  const inner::opening_plan plan = inner::plan_opening(found.url, found.how);
   sheet shown{out, wanted.json};
-  shown.head(seam::parse_url(url).redacted());
+  shown.head(found.shown());
   seam::clock& clock = seam::real_clock();
   deaf_turn turn;
   const char* doing = "connect";
@@ -120,6 +122,17 @@ int examine(const doctor_request& wanted, std::ostream& out) {
     shown.add({severity::refusal, doing, why.what(), why.which()});
   }
   return shown.code();
+}
+
+}  // namespace
+
+command offer_doctor(CLI::App& program) {
+  CLI::App* const words =
+      program.add_subcommand("doctor", "Say whether locks are well kept where they are kept");
+  const auto wanted = std::make_shared<doctor_request>();
+  offer_place(*words, wanted->where);
+  words->add_flag("--json", wanted->json, "One JSON object per line");
+  return {words, [wanted] { return examine(*wanted, std::cout); }};
 }
 
 }  // namespace crosslock::cli

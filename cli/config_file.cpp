@@ -1,0 +1,89 @@
+#include "cli/config_file.hpp"
+
+#include <crosslock/error.hpp>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace crosslock::cli {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  const std::size_t begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+std::optional<configured>* member_for(configuration& all, std::string_view key) {
+  if (key == "url") return &all.url;
+  if (key == "lease") return &all.lease;
+  if (key == "prefix") return &all.prefix;
+  return nullptr;
+}
+
+/// The value is not shown: a URL may have a password.
+void read_line(configuration& all, std::string_view line, const std::string& where) {
+  const std::size_t equals = line.find('=');
+  const std::string_view key = trimmed(line.substr(0, equals));
+  auto* const member = member_for(all, key);
+  if (equals == std::string_view::npos || member == nullptr) {
+    throw error{errc::invalid_url, where + ": expected url=, lease= or prefix=, or a comment (#)"};
+  }
+  if (*member) {
+    throw error{errc::invalid_url, where + ": " + std::string{key} + "= was given before, at " +
+                                       (*member)->where + "; keep one of them"};
+  }
+  *member = configured{std::string{trimmed(line.substr(equals + 1))}, where};
+}
+
+}  // namespace
+
+configuration parse_configuration(std::string_view text, const std::string& file) {
+  configuration all;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (!line.empty() && line.front() != '#') {
+      read_line(all, line, file + ':' + std::to_string(number));
+    }
+  }
+  return all;
+}
+
+configuration read_configuration(const std::vector<std::string>& files) {
+  configuration all;
+  for (const std::string& file : files) {
+    errno = 0;
+    std::ifstream in{file};
+    std::ostringstream text;
+    if (in) text << in.rdbuf();
+    if (!in && (errno == ENOENT || errno == ENOTDIR)) continue;
+    if (!in || in.bad()) {
+      throw error{errc::denied, file + " cannot be read: " + std::strerror(errno)};
+    }
+    configuration here = parse_configuration(text.str(), file);
+    if (here.url) all.url = std::move(here.url);
+    if (here.lease) all.lease = std::move(here.lease);
+    if (here.prefix) all.prefix = std::move(here.prefix);
+  }
+  return all;
+}
+
+std::vector<std::string> configuration_files() {
+  std::vector<std::string> files{"/etc/crosslock.conf"};
+  const char* const own = std::getenv("XDG_CONFIG_HOME");
+  const char* const home = std::getenv("HOME");
+  if (own != nullptr && *own != '\0') {
+    files.push_back(std::string{own} + "/crosslock.conf");
+  } else if (home != nullptr && *home != '\0') {
+    files.push_back(std::string{home} + "/.config/crosslock.conf");
+  }
+  return files;
+}
+
+}  // namespace crosslock::cli

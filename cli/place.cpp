@@ -1,0 +1,87 @@
+#include "cli/place.hpp"
+
+#include "cli/command.hpp"
+#include "cli/times.hpp"
+#include "engine/url.hpp"
+#include "keeper/opening.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace crosslock::cli {
+namespace {
+
+bool is_set(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+void choose_url(place& chosen, const place_flags& flags, const configuration& files) {
+  if (flags.url) {
+    chosen.url = *flags.url;
+    chosen.source = "--url";
+  } else if (is_set("CROSSLOCK_URL")) {
+    chosen.url = std::getenv("CROSSLOCK_URL");
+    chosen.source = "CROSSLOCK_URL";
+  } else if (files.url) {
+    chosen.url = files.url->value;
+    chosen.source = files.url->where;
+  } else if (is_set("XDG_STATE_HOME") || is_set("HOME")) {
+    chosen.url = inner::default_url();
+    chosen.source = "the default";
+  } else {
+    throw error{errc::invalid_url,
+                "there is no home directory to keep locks in: say where, with --url (such as "
+                "--url sqlite:///var/lib/jobs/locks.db) or CROSSLOCK_URL"};
+  }
+}
+
+/// A text that came from a file is at fault there.
+duration configured_lease(const configured& lease) {
+  try {
+    return read_time("lease", lease.value);
+  } catch (const usage_error& why) {
+    throw error{errc::invalid_url, lease.where + ": " + why.what()};
+  }
+}
+
+}  // namespace
+
+void offer_place(CLI::App& words, place_flags& flags) {
+  words.add_option("--url", flags.url, "Where locks are kept (see man crosslock)");
+  words.add_option("--prefix", flags.prefix, "Put before every name");
+}
+
+void offer_lease(CLI::App& words, place_flags& flags) {
+  words.add_option("--lease", flags.lease,
+                   "How long the lock outlives a holder that vanished: 30s");
+}
+
+std::string place::shown() const { return seam::parse_url(url).redacted(); }
+
+place find_place(const place_flags& flags, const configuration& files) {
+  place chosen;
+  choose_url(chosen, flags, files);
+  const seam::url parsed = seam::parse_url(chosen.url);
+  const auto said_there = [&](std::string_view name) {
+    return std::any_of(parsed.parameters.begin(), parsed.parameters.end(),
+                       [&](const auto& each) { return each.first == name; });
+  };
+  if (flags.lease) {
+    chosen.how.lease = read_time("--lease", *flags.lease);
+  } else if (files.lease && !said_there("lease") && !is_set("CROSSLOCK_LEASE")) {
+    chosen.how.lease = configured_lease(*files.lease);
+  }
+  if (flags.prefix) {
+    chosen.how.prefix = *flags.prefix;
+  } else if (files.prefix && !said_there("prefix") && !is_set("CROSSLOCK_PREFIX")) {
+    chosen.how.prefix = files.prefix->value;
+  }
+  return chosen;
+}
+
+place find_place(const place_flags& flags) {
+  return find_place(flags, read_configuration(configuration_files()));
+}
+
+}  // namespace crosslock::cli

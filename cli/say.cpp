@@ -1,0 +1,32 @@
+#include "cli/say.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace crosslock::cli {
+
+void complain(std::string_view text) { std::cerr << "crosslock: " << text << '\n'; }
+
+void print_line(std::ostream& out, const nlohmann::ordered_json& object) {
+  out << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+}
+
+bool likes_colours(int descriptor) {
+  const char* const no = std::getenv("NO_COLOR");
+  const char* const kind = std::getenv("TERM");
+  if (no != nullptr && *no != '\0') return false;
+  return isatty(descriptor) == 1 && kind != nullptr && std::string_view{kind} != "dumb";
+}
+
+std::string painted(std::string_view text, colour colour, bool wanted) {
+  constexpr std::array<const char*, 6> codes{"0", "1", "2", "31", "32", "33"};
+  if (!wanted || colour == colour::plain) return std::string{text};
+  return "\x1b[" + std::string{codes.at(static_cast<std::size_t>(colour))} + "m" +
+         std::string{text} + "\x1b[0m";
+}
+
+}  // namespace crosslock::cli

@@ -1,0 +1,24 @@
+// How the program speaks: to people on standard error, to programs in lines of JSON.
+#pragma once
+
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace crosslock::cli {
+
+/// One line on standard error, behind the program's name.
+void complain(std::string_view text);
+
+/// One line; bytes that are no UTF-8 are replaced. Written out at once.
+void print_line(std::ostream& out, const nlohmann::ordered_json& object);
+
+enum class colour { plain, bold, dim, red, green, yellow };
+
+/// Whether colours may be used on this descriptor: a terminal, NO_COLOR not set, TERM not dumb.
+bool likes_colours(int descriptor);
+/// The text as it is, or in that colour.
+std::string painted(std::string_view text, colour colour, bool wanted);
+
+}  // namespace crosslock::cli
