@@ -12,10 +12,10 @@ import doctor_cases
 import run_cases
 import run_lock_cases
 import shell_cases
+from running import PROGRAM
 from tally import ROOT, environment, run
 
 SCRIPT = ROOT / "crosslock"
-PROGRAM = ROOT / "build" / "release" / "cli" / "crosslock"
 ADDED_MS_MAX = 10
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tally import ROOT, environment
 
-PROGRAM = ROOT / "build" / "release" / "cli" / "crosslock"
+PROGRAM = Path(os.environ.get("CROSSLOCK_PROGRAM", ROOT / "build/release/cli/crosslock")).absolute()
 PATIENCE = 20  # how long anything may take on a busy machine
 
 
