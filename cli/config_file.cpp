@@ -5,8 +5,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 namespace crosslock::cli {
 namespace {
@@ -40,6 +42,12 @@ void read_line(configuration& all, std::string_view line, const std::string& whe
   *member = configured{std::string{trimmed(line.substr(equals + 1))}, where};
 }
 
+/// Also false in a home that is not ours to look into: it is somebody else's.
+bool is_there(const std::string& file) {
+  std::error_code unseen;
+  return std::filesystem::exists(file, unseen);
+}
+
 }  // namespace
 
 configuration parse_configuration(std::string_view text, const std::string& file) {
@@ -58,13 +66,13 @@ configuration parse_configuration(std::string_view text, const std::string& file
 configuration read_configuration(const std::vector<std::string>& files) {
   configuration all;
   for (const std::string& file : files) {
-    errno = 0;
     std::ifstream in{file};
+    const int why = errno;
     std::ostringstream text;
     if (in) text << in.rdbuf();
-    if (!in && (errno == ENOENT || errno == ENOTDIR)) continue;
+    if (!in && !is_there(file)) continue;
     if (!in || in.bad()) {
-      throw error{errc::denied, file + " cannot be read: " + std::strerror(errno)};
+      throw error{errc::denied, file + " cannot be read: " + std::strerror(why)};
     }
     configuration here = parse_configuration(text.str(), file);
     if (here.url) all.url = std::move(here.url);

@@ -14,6 +14,8 @@ struct exit_code {
   static constexpr int denied = 77;
   static constexpr int configuration = 78;
   static constexpr int lost = 79;
+  static constexpr int cannot_execute = 126;
+  static constexpr int not_found = 127;
 };
 
 int exit_code_of(const error& failure) noexcept;

@@ -3,12 +3,15 @@
 
 #include <sys/signalfd.h>
 
+#include <cctype>
 #include <cstdlib>
+#include <cstring>
+#include <string>
 
 namespace crosslock::cli {
 namespace {
 
-constexpr int worth_waiting_for[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+constexpr int worth_waiting_for[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT};
 
 bool is_ignored(int signal) noexcept {
   struct sigaction now {};
@@ -19,8 +22,6 @@ bool is_ignored(int signal) noexcept {
 }  // namespace
 
 signal_inbox::signal_inbox() {
-  // Where CHLD is ignored the kernel throws exit codes away.
-  std::signal(SIGCHLD, SIG_DFL);
   sigset_t wanted;
   sigemptyset(&wanted);
   sigaddset(&wanted, SIGCHLD);
@@ -31,15 +32,26 @@ signal_inbox::signal_inbox() {
   arrivals_ = {signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK), "signalfd"};
 }
 
-std::optional<signal_news> signal_inbox::next() {
+std::optional<int> signal_inbox::next() {
   signalfd_siginfo info{};
   if (::read(arrivals_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
-  return signal_news{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
+  return static_cast<int>(info.ssi_signo);
 }
 
 void signal_inbox::let_through() noexcept { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 bool ends_a_wait(int signal) noexcept { return signal != SIGCHLD && signal != SIGCONT; }
+
+int signal_number(std::string_view text) noexcept {
+  std::string name;
+  for (const char c : text) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  if (name.starts_with("SIG")) name.erase(0, 3);
+  for (int number = 1; number < SIGRTMIN; ++number) {
+    const char* const known = sigabbrev_np(number);
+    if (known != nullptr && (name == known || name == std::to_string(number))) return number;
+  }
+  return 0;
+}
 
 void die_of(int signal) {
   sigset_t only;

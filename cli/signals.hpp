@@ -5,16 +5,11 @@
 
 #include <csignal>
 #include <optional>
+#include <string_view>
 
 namespace crosslock::cli {
 
-/// A signal that came, and whether the terminal sent it to our whole process group.
-struct signal_news {
-  int number = 0;
-  bool from_terminal = false;
-};
-
-/// Makes and keeps TERM, INT, HUP, QUIT, USR1, USR2 and CHLD wait in a descriptor. Those that were
+/// Makes and keeps TERM, INT, HUP, QUIT, USR1, USR2, CONT and CHLD wait in a descriptor. Those that were
 /// ignored when the program was started (nohup, a background job) stay ignored. One at a time per
 /// process; made on the main thread when all other threads block signals.
 class signal_inbox {
@@ -26,7 +21,7 @@ class signal_inbox {
   /// Readable when a signal has come.
   int descriptor() const noexcept { return arrivals_.get(); }
   /// The next one, without waiting.
-  std::optional<signal_news> next();
+  std::optional<int> next();
   /// From now on signals do what they did before; those not read yet do so at once.
   void let_through() noexcept;
 
@@ -37,6 +32,9 @@ class signal_inbox {
 
 /// Whether the signal asks to end what is being waited for: not CHLD and CONT.
 bool ends_a_wait(int signal) noexcept;
+
+/// `term`, `TERM`, `SIGTERM`, `15`; 0 for what is no signal that can be sent to a process.
+int signal_number(std::string_view text) noexcept;
 
 /// Ends this process as the signal would have done.
 [[noreturn]] void die_of(int signal);

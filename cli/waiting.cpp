@@ -156,8 +156,8 @@ waited wait_for(const client& locks, const lock_name& name, const claim_request&
     poll(both, std::size(both), outcome.ended_by == 0 ? note.milliseconds_left() : -1);
     if (both[0].revents != 0) break;
     const auto news = signals.next();
-    if (news && ends_a_wait(news->number)) {
-      outcome.ended_by = news->number;
+    if (news && ends_a_wait(*news)) {
+      outcome.ended_by = *news;
       stop.request_stop();
       signals.let_through();  // a second one need not wait until the place in line is given up
     } else if (!news) {

@@ -2,16 +2,24 @@
 #include "cli/commands/run.hpp"
 
 #include "cli/exit_code.hpp"
+#include "cli/identity.hpp"
+#include "cli/running/alarm.hpp"
 #include "cli/running/supervisor.hpp"
 #include "cli/say.hpp"
+#include "cli/times.hpp"
 
 #include <crosslock/crosslock.hpp>
 
-#include <algorithm>
+#include <fcntl.h>
+#include <poll.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
 #include <iterator>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 namespace crosslock::cli {
@@ -24,103 +32,203 @@ struct closed_at_the_end {
   ~closed_at_the_end() { locks.close(); }
 };
 
-/// Ours, and what the command may want to know of its lock.
-std::vector<std::string> environment_for(const run_request& wanted, const client& locks,
-                                         const hold& held) {
-  const std::pair<std::string, std::string> facts[] = {
-      {"CROSSLOCK_NAME=", wanted.name},
-      {"CROSSLOCK_FENCE=", held.fence().to_string()},
-      {"CROSSLOCK_OWNER_ID=", held.owner().to_string()},
-      {"CROSSLOCK_ENGINE=", std::string{locks.engine()}},
-  };
-  std::vector<std::string> all;
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string_view entry{*each};
-    const bool ours = std::any_of(std::begin(facts), std::end(facts),
-                                  [&](const auto& fact) { return entry.starts_with(fact.first); });
-    if (!ours) all.emplace_back(entry);
-  }
-  for (const auto& [variable, value] : facts) all.push_back(variable + value);
-  return all;
-}
-
-/// The lock is given back only now, when the command is gone.
-int settle(const run_request& wanted, hold& held, const verdict& ended) {
-  const bool in_time = held.valid();
-  const release_result released = held.release();
-  if (!in_time || released == release_result::lost) {
-    const loss_reason told = held.lost_reason();  // none: only the release has found it gone
-    const loss_reason why = told == loss_reason::none ? loss_reason::gone : told;
-    complain("'" + wanted.name + "' was lost while the command ran (" +
-             std::string{to_string(why)} + ")");
-    return exit_code::lost;
-  }
-  if (ended.stopped) {
-    complain("'" + wanted.name + "' could not be renewed; the command was stopped in time");
-    return exit_code::lost;
-  }
-  if (released == release_result::unknown) {
-    complain("no answer to the release of '" + wanted.name +
-             "': it may stay locked until its lease ends");
-  }
-  return ended.exit_code;
-}
-
-int run_under(const client& locks, const lock_name& name, const run_request& wanted,
-              const claim_request& claim, int& ended_by) {
-  signal_inbox signals;
-  waited outcome = wait_for(locks, name, claim, signals);
-  ended_by = outcome.ended_by;
-  if (!outcome.held && ended_by == 0) {
-    if (claim.busy_code != exit_code::success) complain(busy_text(locks, name));
-    return claim.busy_code;
-  }
-  if (!outcome.held) return 128 + ended_by;
-  hold& held = *outcome.held;
-  try {
-    child command = child::start(wanted.command, environment_for(wanted, locks, held));
-    try {
-      return settle(wanted, held, supervise(command, held, signals));
-    } catch (...) {
-      // Nobody can watch over it: it must not go on without its lock.
-      command.kill_and_wait();
-      throw;
-    }
-  } catch (const cannot_execute& why) {
-    complain(why.what());
-    return why.code;
-  }
-}
-
 struct run_flags {
   place_flags where;
   claim_flags claim;
+  identity_flags who;
+  std::optional<std::string> shell;
+  std::string on_lost = "term";
+  std::optional<std::string> kill_after;
+  std::optional<std::string> min_hold;
+  std::optional<int> status_fd;
+  bool verbose = false;
 };
+
+/// What the flags say, as far as it can be known before anything is connected to.
+struct run_plan {
+  lock_name name;
+  claim_request claim;
+  int on_lost;  ///< 0: ignore it
+  std::optional<duration> kill_after;
+  duration min_hold;
+};
+
+int read_on_lost(const std::string& text) {
+  if (text == "ignore") return 0;
+  const int number = signal_number(text);
+  if (number != 0) return number;
+  throw usage_error{"--on-lost is '" + text + "': expected term, kill, ignore, or a signal as INT"};
+}
+
+run_plan read_flags(const run_flags& flags, const std::string& name) {
+  run_plan plan{.name = lock_name{name},
+                .claim = read_claim(flags.claim),
+                .on_lost = read_on_lost(flags.on_lost),
+                .kill_after = {},
+                .min_hold = {}};
+  if (flags.kill_after) plan.kill_after = read_time("--kill-after", *flags.kill_after);
+  if (flags.min_hold) plan.min_hold = read_time("--min-hold", *flags.min_hold);
+  if (!flags.status_fd) return plan;
+  if (fcntl(*flags.status_fd, F_GETFD) < 0) {
+    throw usage_error{"--status-fd is " + std::to_string(*flags.status_fd) +
+                      ": no such descriptor is open; open it as in --status-fd 3 3>status"};
+  }
+  fcntl(*flags.status_fd, F_SETFD, FD_CLOEXEC);  // it is for us, not for the command
+  return plan;
+}
+
+/// Only now is it known how long the engine's leases are.
+duration settle_kill_after(const run_plan& plan, duration lease) {
+  if (plan.on_lost == SIGKILL) return duration::zero();
+  if (!plan.kill_after) return usual_kill_after(lease);
+  if (*plan.kill_after <= longest_kill_after(lease)) return *plan.kill_after;
+  throw usage_error{"--kill-after is " + show_time(*plan.kill_after) +
+                    ": more than a third of the lease, which is " + show_time(lease) +
+                    "; choose a shorter one, or a longer --lease"};
+}
+
+/// What came of it, once nobody is left. The lock is given back only now.
+class ending {
+ public:
+  ending(const run_plan& plan, narrator& story, hold& held)
+      : plan_{plan}, story_{story}, held_{held}, name_{"'" + plan.name.str() + "'"} {}
+
+  int settle(const verdict& ended, signal_inbox& signals, time_point granted_at) {
+    const bool in_time = held_.valid();
+    if (in_time && !ended.stopped && !ended.cannot && !ended.unguarded) {
+      wait_until(granted_at + plan_.min_hold, signals);
+    }
+    const release_result released = held_.release();
+    if (!in_time || (released == release_result::lost && plan_.min_hold == duration::zero())) {
+      return lost();
+    }
+    story_.released(released);
+    if (ended.stopped) {
+      complain(name_ + " could not be renewed; the command was stopped in time");
+      return exit_code::lost;
+    }
+    if (released == release_result::unknown) {
+      complain("no answer to the release of " + name_ +
+               ": it may stay locked until its lease ends");
+    }
+    return code_of(ended);
+  }
+
+ private:
+  int lost() {
+    const loss_reason told = held_.lost_reason();  // none: only the release has found it gone
+    const loss_reason why = told == loss_reason::none ? loss_reason::gone : told;
+    story_.lost(why);
+    complain(name_ + " was lost while the command ran (" + std::string{to_string(why)} + ")");
+    return exit_code::lost;
+  }
+
+  static int code_of(const verdict& ended) {
+    if (ended.unguarded) {
+      complain("the guardian process was killed, so the command was stopped, too");
+      return exit_code::internal;
+    }
+    return ended.exit_code;
+  }
+
+  /// For jobs that are over before every clock agrees that it was time for them.
+  static void wait_until(time_point end, signal_inbox& signals) {
+    alarm rings;
+    rings.set(end);
+    while (boot_clock::now() < end) {
+      pollfd both[] = {{signals.descriptor(), POLLIN, 0}, {rings.descriptor(), POLLIN, 0}};
+      poll(both, std::size(both), -1);
+      const auto news = signals.next();
+      if (news && ends_a_wait(*news)) return;
+    }
+  }
+
+  const run_plan& plan_;
+  narrator& story_;
+  hold& held_;
+  const std::string name_;
+};
+
+int report_failure(const std::string& command, int why) {
+  complain("cannot run '" + command + "': " + std::strerror(why));
+  return why == ENOENT ? exit_code::not_found : exit_code::cannot_execute;
+}
+
+/// Everything a run needs from before the first connection on.
+struct scene {
+  const run_plan& plan;
+  const run_request& wanted;
+  const terminal& keyboard;
+  guardian& guard;
+  narrator& story;
+};
+
+int run_under(const scene& on, const client& locks, int& ended_by) {
+  const duration kill_after = settle_kill_after(on.plan, locks.lease());
+  signal_inbox signals;
+  on.story.waiting();
+  waited outcome = wait_for(locks, on.plan.name, on.plan.claim, signals);
+  ended_by = outcome.ended_by;
+  if (ended_by != 0) return 128 + ended_by;
+  if (!outcome.held) {
+    on.story.busy(busy_text(locks, on.plan.name));
+    return on.plan.claim.busy_code;
+  }
+  hold& held = *outcome.held;
+  const time_point granted_at = boot_clock::now();
+  on.story.acquired(held, locks.engine(), locks.lease());
+  const verdict ended = supervise({.guard = on.guard,
+                                   .held = held,
+                                   .signals = signals,
+                                   .keyboard = on.keyboard,
+                                   .story = on.story,
+                                   .kill_after = kill_after,
+                                   .ignore_loss = on.plan.on_lost == 0},
+                                  {.fence = held.fence().to_string(),
+                                   .owner = held.owner().to_string(),
+                                   .engine = std::string{locks.engine()}});
+  const int code = ending{on.plan, on.story, held}.settle(ended, signals, granted_at);
+  return ended.cannot ? report_failure(on.wanted.command[0], *ended.cannot) : code;
+}
 
 int run(const run_flags& flags, const run_request& wanted) {
   int ended_by = 0;
   int code = exit_code::internal;
   {
-    const lock_name checked{wanted.name};  // before anything is connected to
-    const claim_request claim = read_claim(flags.claim);
+    const run_plan plan = read_flags(flags, wanted.name);
+    const std::string who = note(flags.who, "runs " + wanted.command[0]);
     place where = find_place(flags.where);
-    where.how.who = "runs " + wanted.command[0];
+    narrator story{wanted.name, flags.verbose, flags.status_fd.value_or(-1)};
+    story.places(where.shown(), where.source);
+    const terminal keyboard;
+    // Until there are threads and locks. The guardian is no more than a copy of this moment.
+    guardian guard{{.name = wanted.name,
+                    .command = wanted.command,
+                    .on_lost = plan.on_lost,
+                    .keyboard = keyboard}};
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away must not end the lock
+    where.how.who = who;
+    // It ends after the command in any case; the lock must not be seen as free before that.
+    where.how.process = guard.pid();
     // Until here signals do what they always do: nothing is held, and nothing has to be undone.
     const client locks = connect(where.url, std::move(where.how));
     const closed_at_the_end closing{locks};
-    code = run_under(locks, checked, wanted, claim, ended_by);
+    code = run_under({plan, wanted, keyboard, guard, story}, locks, ended_by);
   }
   if (ended_by != 0) die_of(ended_by);
   return code;
 }
 
-constexpr const char* usage = "Usage: crosslock run [OPTIONS] NAME [--] COMMAND [ARG...]\n";
+constexpr const char* usage =
+    "Usage: crosslock run [OPTIONS] NAME [--] COMMAND [ARG...]\n"
+    "       crosslock run [OPTIONS] NAME -c STRING\n";
 constexpr const char* footer =
     R"(Waits for NAME, and exits with the code of COMMAND, or with 128+n if signal n killed it.
-COMMAND finds CROSSLOCK_NAME, CROSSLOCK_FENCE, CROSSLOCK_OWNER_ID and CROSSLOCK_ENGINE in its
-environment. If the lock is lost it gets TERM, then KILL, and the exit code is 79.
-Signals are passed on. After kill -9 of crosslock itself COMMAND goes on without the lock.
-Locks are kept where CROSSLOCK_URL says; by default in a file of yours (see man crosslock).)";
+COMMAND runs in a process group of its own, which gets every signal that crosslock gets. In its
+environment are CROSSLOCK_NAME, CROSSLOCK_FENCE, CROSSLOCK_OWNER_ID, CROSSLOCK_ENGINE and
+CROSSLOCK_LOST_FD, which becomes readable when the lock is lost. By then the group gets TERM, and
+KILL before the lease ends; the exit code is 79. When crosslock itself is killed or frozen, its
+guardian process does the same. Options of COMMAND are never taken for ours.)";
 
 /// CLI11 knows nothing of words that are not options.
 class run_formatter : public CLI::Formatter {
@@ -128,14 +236,35 @@ class run_formatter : public CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override { return usage; }
 };
 
+void offer_stopping(CLI::App& words, run_flags& flags) {
+  words.add_option("-c", flags.shell, "Run this by /bin/sh instead of COMMAND");
+  words.add_option("--on-lost", flags.on_lost,
+                   "At loss: term (default), kill, ignore, or a signal");
+  words.add_option("--kill-after", flags.kill_after,
+                   "From that signal to KILL; default 5s or a sixth of the lease");
+  words.add_option("--min-hold", flags.min_hold, "Keep the lock at least so long");
+  words.add_option("--status-fd", flags.status_fd,
+                   "Write what happens to this descriptor, as JSON");
+  words.add_flag("-v,--verbose", flags.verbose, "Say what happens");
+}
+
+run_request through_shell(const std::string& name, const std::string& text) {
+  return {name, {"/bin/sh", "-c", text}};
+}
+
 }  // namespace
 
-run_request read_run_words(const std::vector<std::string>& words, const behind_dashes& behind) {
+run_request read_run_words(const std::vector<std::string>& words, const behind_dashes& behind,
+                           const std::optional<std::string>& shell) {
   // Neither is likely to be meant, and both can be said behind `--`.
   const auto is_option = [&](std::size_t i) {
     return i < words.size() && words[i].size() > 1 && words[i][0] == '-';
   };
   if (is_option(0)) throw usage_error{"there is no option " + words[0]};
+  // As flock(1) has it; no command is called so.
+  if (words.size() == 3 && words[1] == "-c" && !behind && !shell) {
+    return through_shell(words[0], words[2]);
+  }
   if (is_option(1)) {
     throw usage_error{words[1] + " stands behind NAME: options go before it, and a " +
                       "COMMAND that begins with - goes behind --"};
@@ -145,8 +274,12 @@ run_request read_run_words(const std::vector<std::string>& words, const behind_d
   if (behind && words.size() > 1) all.emplace_back("--");
   if (behind) all.insert(all.end(), behind->begin(), behind->end());
   if (words.empty() && all.size() > 1 && all[1] == "--") all.erase(all.begin() + 1);
-  if (all.empty()) throw usage_error{"NAME and COMMAND are required"};
-  if (all.size() == 1) throw usage_error{"COMMAND is required"};
+  if (all.empty()) throw usage_error{"NAME and COMMAND are required: crosslock run NAME COMMAND"};
+  if (shell && all.size() > 1) {
+    throw usage_error{"there is both -c and the COMMAND '" + all[1] + "': one of them is enough"};
+  }
+  if (shell) return through_shell(all[0], *shell);
+  if (all.size() == 1) throw usage_error{"COMMAND is required: crosslock run NAME COMMAND"};
   return {all[0], {all.begin() + 1, all.end()}};
 }
 
@@ -159,8 +292,10 @@ command offer_run(CLI::App& program, const behind_dashes& behind) {
   offer_claim(*words, flags->claim);
   offer_place(*words, flags->where);
   offer_lease(*words, flags->where);
+  offer_identity(*words, flags->who);
+  offer_stopping(*words, *flags);
   return {words, [words, flags, behind] {
-            return run(*flags, read_run_words(words->remaining(), behind));
+            return run(*flags, read_run_words(words->remaining(), behind, flags->shell));
           }};
 }
 

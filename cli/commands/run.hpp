@@ -21,9 +21,10 @@ struct run_request {
 
 /// What the words of a command line mean. Those of the command are never looked into: they are all
 /// that comes after NAME, without a `--` that stands between the two.
-/// `words` is what came before the first `--`, without options of ours. Throws usage_error when
-/// something is missing.
-run_request read_run_words(const std::vector<std::string>& words, const behind_dashes& behind);
+/// `words` is what came before the first `--`, without options of ours; `shell` what came with -c
+/// before NAME. Throws usage_error when something is missing.
+run_request read_run_words(const std::vector<std::string>& words, const behind_dashes& behind,
+                           const std::optional<std::string>& shell);
 
 /// Holds the lock while the command runs. When a signal ends the wait for the lock, it ends this
 /// process, too.

@@ -1,12 +1,10 @@
-// One loop over three descriptors: signals, the news of a loss, and a timer. The timer runs on the
-// clock of leases, which goes on while the machine is suspended.
+// One loop over four descriptors: the guardian, signals, the news of a loss, and a timer.
 #include "cli/running/supervisor.hpp"
 
-#include "cli/descriptor.hpp"
+#include "cli/running/alarm.hpp"
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,89 +16,176 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long before the end of its lease a command is asked to stop: long enough to clean up, short
-/// enough that a renewal which was merely slow does not cost anybody a job. A sixth of what is left
-/// rather than of a whole lease: just after a handover the lease is a short one.
-duration notice(duration left) { return std::clamp<duration>(left / 6, 0s, 5s); }
-
-void arm(int timer, time_point moment) {
-  const duration at = std::max<duration>(moment.time_since_epoch(), 1ns);
-  itimerspec when{};
-  when.it_value.tv_sec = std::chrono::duration_cast<std::chrono::seconds>(at).count();
-  when.it_value.tv_nsec = (at % 1s).count();
-  timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
-}
+/// The guardian has acted by then, unless it is dead or frozen.
+constexpr duration late = 20ms;
+constexpr duration between_kills = 10ms;
+constexpr duration patience = 3s;
 
 class supervisor {
  public:
-  supervisor(child& command, const hold& held, signal_inbox& signals)
-      : command_{command}, held_{held}, signals_{signals} {}
+  explicit supervisor(const supervision& how) : how_{how} {}
 
-  verdict run() {
-    for (;;) {
-      if (const auto code = command_.exit_code()) return {*code, stopped_};
-      look_at_lease();
+  verdict run(const lock_facts& facts) {
+    read_lease();
+    given_ = how_.keyboard.is_ours();
+    how_.guard.launch(facts, times_, given_);
+    while (!over_) {
+      alarm_.set(next_step());
       wait();
+      read_reports();
       pass_signals_on();
+      if (!over_) look_at_lease();
     }
+    if (given_) how_.keyboard.take_back();
+    return outcome_;
   }
 
  private:
+  stop_times harmless_if_ignored(stop_times times) const {
+    if (how_.ignore_loss) times.kill_at = time_point::max();
+    return times;
+  }
+
+  void read_lease() {
+    const time_point now = boot_clock::now();
+    expires_ = how_.held.expires_at();
+    times_ = harmless_if_ignored(plan_stop(now, expires_, how_.kill_after));
+    // Renewals come every third of a lease: the guardian hears of each long before it would act.
+    look_every_ = std::max<duration>((expires_ - now) / 12, 1ms);
+    next_look_ = now + look_every_;
+  }
+
+  bool will_be_killed() const { return outcome_.stopped && times_.kill_at != time_point::max(); }
+
+  time_point next_step() const {
+    time_point next = outcome_.unguarded ? boot_clock::now() + between_kills : next_look_;
+    if (!outcome_.unguarded && will_be_killed()) {
+      next = std::max(times_.kill_at + late, boot_clock::now() + between_kills);
+    }
+    return ended_at_ && !told_of_leftovers_ ? std::min(next, *ended_at_ + patience) : next;
+  }
+
   void look_at_lease() {
     const time_point now = boot_clock::now();
-    if (!stopped_ && held_.expires_at() != expires_) {
-      expires_ = held_.expires_at();
-      next_step_ = expires_ - notice(expires_ - now);
+    if (!outcome_.stopped && how_.held.lost().stop_requested()) {
+      times_ = harmless_if_ignored(plan_stop_now(now, expires_, how_.kill_after));
+      how_.guard.stop(times_);
+      outcome_.stopped = true;
     }
-    const bool lost = held_.lost().stop_requested();
-    if (!stopped_ && (lost || now >= next_step_)) {
-      stopped_ = true;
-      command_.send(SIGTERM);
-      // A lock that was broken or is gone may be somebody else's already: no long good-byes there.
-      next_step_ = std::min(expires_, now + notice(expires_ - now));
-      if (!lost) next_step_ = expires_;
+    if (!outcome_.stopped && now >= next_look_) {
+      const time_point before = expires_;
+      read_lease();
+      if (expires_ != before) how_.guard.keep(times_);
     }
-    if (stopped_ && now >= next_step_) {
-      command_.send(SIGKILL);
-      next_step_ = time_point::max();
+    if (outcome_.unguarded) {
+      over_ = how_.guard.kill_group();
+    } else if (will_be_killed() && now >= times_.kill_at + late) {
+      how_.guard.kill_group();
+      if (now >= times_.kill_at + patience) how_.guard.give_up();
     }
-    arm(timer_.get(), next_step_);
+    if (ended_at_ && !told_of_leftovers_ && now >= *ended_at_ + patience) {
+      told_of_leftovers_ = true;
+      how_.story.leftovers();
+    }
   }
 
   void wait() {
-    // Once it has fired, the news of the loss would wake us for ever.
-    pollfd all[] = {{signals_.descriptor(), POLLIN, 0},
-                    {timer_.get(), POLLIN, 0},
-                    {stopped_ ? -1 : loss_.get(), POLLIN, 0}};
+    // Once they have fired, the news of the loss and the end of the guardian would wake us for ever.
+    pollfd all[] = {{how_.signals.descriptor(), POLLIN, 0},
+                    {alarm_.descriptor(), POLLIN, 0},
+                    {outcome_.stopped ? -1 : loss_.get(), POLLIN, 0},
+                    {outcome_.unguarded ? -1 : how_.guard.descriptor(), POLLIN, 0}};
     poll(all, std::size(all), -1);
   }
 
-  void pass_signals_on() {
-    while (const auto news = signals_.next()) {
-      // A terminal sends these to its whole group, but tells only its leader that it hangs up.
-      const bool has_it =
-          news->from_terminal && (news->number == SIGINT || news->number == SIGQUIT);
-      if (news->number != SIGCHLD && !has_it) command_.send(news->number);
+  void read_reports() {
+    if (outcome_.unguarded) return;
+    while (const auto news = how_.guard.next()) hear(*news);
+    if (over_ || !how_.guard.dead()) return;
+    outcome_.unguarded = true;
+    over_ = how_.guard.kill_group();
+  }
+
+  void hear(const report& news) {
+    switch (news.what) {
+      case report::kind::started:
+        break;
+      case report::kind::running:
+        how_.story.started(how_.guard.command());
+        break;
+      case report::kind::cannot_launch:
+        outcome_.cannot = news.number;
+        over_ = true;
+        break;
+      case report::kind::stopping:
+        outcome_.stopped = true;
+        how_.story.stopping();
+        break;
+      case report::kind::paused:
+        pause_with_it(news.number);
+        break;
+      case report::kind::ended:
+        outcome_.exit_code = news.number;
+        ended_at_ = boot_clock::now();
+        how_.story.ended(news.number);
+        break;
+      case report::kind::gone:
+        over_ = true;
+        break;
     }
   }
 
-  child& command_;
-  const hold& held_;
-  signal_inbox& signals_;
-  const descriptor timer_{timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC), "timerfd_create"};
+  /// Ctrl-Z: the shell that has started us must see that we are stopped, too. Nothing is renewed
+  /// then, so whoever comes back too late finds the command stopped for good.
+  void pause_with_it(int signal) {
+    if (signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU) return;
+    if (given_) how_.keyboard.take_back();
+    given_ = false;
+    kill(0, signal);
+    // Somebody has let us go on, or there is no shell that could have stopped us.
+    go_on();
+  }
+
+  void go_on() {
+    if (how_.keyboard.is_ours() && how_.guard.command() != 0) {
+      how_.keyboard.give_to(how_.guard.command());
+      given_ = true;
+    }
+    how_.guard.pass_on(SIGCONT);
+  }
+
+  void pass_signals_on() {
+    while (const auto news = how_.signals.next()) {
+      if (*news == SIGCHLD) continue;
+      if (*news == SIGCONT) {
+        go_on();
+      } else {
+        how_.guard.pass_on(*news);
+      }
+    }
+  }
+
+  const supervision& how_;
+  alarm alarm_;
   const descriptor loss_{eventfd(0, EFD_CLOEXEC), "eventfd"};
-  const std::stop_callback<std::function<void()>> told_{held_.lost(),
+  const std::stop_callback<std::function<void()>> told_{how_.held.lost(),
                                                         [this] { eventfd_write(loss_.get(), 1); }};
 
-  bool stopped_ = false;
+  verdict outcome_;
+  bool over_ = false;
+  bool given_ = false;  ///< the group is in the foreground because we put it there
+  bool told_of_leftovers_ = false;
+  std::optional<time_point> ended_at_;
   time_point expires_{};
-  time_point next_step_ = time_point::max();  ///< until then there is nothing to do
+  stop_times times_;
+  duration look_every_{};
+  time_point next_look_{};
 };
 
 }  // namespace
 
-verdict supervise(child& command, const hold& held, signal_inbox& signals) {
-  return supervisor{command, held, signals}.run();
+verdict supervise(const supervision& how, const lock_facts& facts) {
+  return supervisor{how}.run(facts);
 }
 
 }  // namespace crosslock::cli

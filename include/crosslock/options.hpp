@@ -42,6 +42,9 @@ struct options {
   retry_options retry{};
   pass_options pass{};
   std::string who{};  ///< shown to others beside user@host, pid and program
+  /// Where the engine watches processes (sqlite): the pid of the one whose death ends the holds,
+  /// such as a guardian that outlives this one and cleans up behind it. 0: this process.
+  std::int64_t process = 0;
   std::function<void(log_level, std::string_view)> log{};  ///< silent by default
   std::shared_ptr<crosslock::observer> observer{};
   /// Where continuations of asynchronous acquires run; it must not call them before it returns.

@@ -18,6 +18,7 @@ namespace crosslock::seam {
 struct opening {
   crosslock::seam::url& url;  ///< the common parameters are taken out already
   std::string who;            ///< user@host, pid, program: shown to others
+  std::int64_t process = 0;   ///< whose death ends holds, if the engine watches; 0: this one's
   duration timeout;           ///< the longest one request may take
   crosslock::seam::turn& turn;
   crosslock::seam::clock& clock;

@@ -104,11 +104,16 @@ opening_plan plan_opening(std::string_view text, const options& options) {
   seam::url url = seam::parse_url(text);
   settings settled = settle(options, url);
   read_password_file(url);
-  auto open = [url, who = describe_this_process(options.who), timeout = settled.timeout,
-               log = options.log](seam::turn& turn, seam::clock& clock) {
+  auto open = [url, who = describe_this_process(options.who), process = options.process,
+               timeout = settled.timeout, log = options.log](seam::turn& turn, seam::clock& clock) {
     seam::url own = url;  // an engine takes its parameters out, and may be opened again
-    return seam::open_engine(
-        {.url = own, .who = who, .timeout = timeout, .turn = turn, .clock = clock, .log = log});
+    return seam::open_engine({.url = own,
+                              .who = who,
+                              .process = process,
+                              .timeout = timeout,
+                              .turn = turn,
+                              .clock = clock,
+                              .log = log});
   };
   return {std::move(settled), std::move(open)};
 }

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import doctor_cases
+import guardian_cases
 import run_cases
 import run_lock_cases
 import shell_cases
@@ -28,6 +29,7 @@ def check(tally):
     run_cases.check(tally)
     shell_cases.check(tally)
     run_lock_cases.check(tally)
+    guardian_cases.check(tally)
     doctor_cases.check(tally)
     check_script(tally)
     check_bench(tally)

@@ -27,25 +27,40 @@ def once(*words, env=None, **options):
 class Running:
     """A run in the background, in a session of its own, whose command prints lines."""
 
-    def __init__(self, name, script, env=None, **options):
+    def __init__(self, name, script, env=None, flags=(), words=None, **options):
         self.process = subprocess.Popen(
-            [PROGRAM, "run", name, "--", "bash", "-c", script], stdout=subprocess.PIPE,
+            [PROGRAM, "run", *flags, name, "--", *(words or ["bash", "-c", script])], stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, start_new_session=True,
             env=env or environment(CROSSLOCK_URL="memory:"), **options)
+        self.unread = ""
 
     def line(self):
         """What the command says next; empty when it says nothing in time."""
-        ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE)
-        return self.process.stdout.readline().strip() if ready else ""
+        stdout = self.process.stdout.fileno()
+        while "\n" not in self.unread and select.select([stdout], [], [], PATIENCE)[0]:
+            more = os.read(stdout, 4096).decode()
+            if not more:
+                break
+            self.unread += more
+        line, _, self.unread = self.unread.partition("\n")
+        return line.strip()
 
     def send(self, number):
         self.process.send_signal(number)
+
+    def guardian(self):
+        """Its pid; None when it is not there."""
+        return (children_of(self.process.pid) or [None])[0]
+
+    def command(self):
+        """The pid of the command; None when it is not there."""
+        return (children_of(self.guardian()) or [None])[0]
 
     def end(self):
         """(exit code, the rest of stdout, stderr)"""
         try:
             out, err = self.process.communicate(timeout=PATIENCE)
-            return self.process.returncode, out, err
+            return self.process.returncode, self.unread + out, err
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             return "still running", *self.process.communicate()
@@ -64,10 +79,10 @@ def children_of(pid):
         return []
 
 
-def command_of(pids):
+def command_of(pid):
     try:
-        return Path(f"/proc/{pids[0]}/comm").read_text().strip()
-    except (OSError, IndexError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
         return ""
 
 

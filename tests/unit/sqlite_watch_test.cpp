@@ -63,7 +63,7 @@ class sqlite_watch : public testing::Test {
   scratch dir_;
   rig others_{dir_.file("locks.db")};
   counting_turn turn_;
-  engine watcher_{{.path = dir_.file("locks.db")}, "watcher", turn_, seam::real_clock()};
+  engine watcher_{{.path = dir_.file("locks.db")}, {"watcher"}, turn_, seam::real_clock()};
   std::map<std::string, std::uint64_t> versions_;
   std::uint8_t writer_ = 0;
 };

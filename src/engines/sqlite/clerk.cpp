@@ -220,10 +220,12 @@ bool clerk::break_lock(const lock_name& name, const owner_id& owner) {
   return broken;
 }
 
-client_number clerk::add_client(std::string_view who) {
-  return sqlite::add_client(rows_.base(), self_, who, now_);
+client_number clerk::add_client(std::string_view who, std::int64_t pid) {
+  return sqlite::add_client(rows_.base(), process_of(pid, self_), who, now_);
 }
 
-void clerk::remove_client() { sqlite::remove_client(rows_.base(), self_, from_); }
+void clerk::remove_client(std::int64_t pid) {
+  sqlite::remove_client(rows_.base(), process_of(pid, self_), from_);
+}
 
 }  // namespace crosslock::sqlite

@@ -54,8 +54,8 @@ class clerk {
   seam::swap_answer swap_cell(const seam::cell_swap& wanted);
   std::optional<seam::cell> open_cell(const lock_name& name, fence token);
   /// Puts a client on the list, and takes it off.
-  client_number add_client(std::string_view who);
-  void remove_client();
+  client_number add_client(std::string_view who, std::int64_t pid);
+  void remove_client(std::int64_t pid);
 
   /// Who is to be told once all this is committed.
   std::vector<notice> take_notices() { return std::exchange(notices_, {}); }

@@ -30,8 +30,9 @@ class member {
   /// Told the hash of a name on which another client of this process has done something.
   using on_news = std::function<void(std::uint32_t name_hash)>;
 
-  explicit member(std::string who, on_news hear = {})
-      : who_{std::move(who)}, hear_{std::move(hear)} {}
+  /// `pid`: with which process its holds end; 0: with this one.
+  explicit member(std::string who, std::int64_t pid = 0, on_news hear = {})
+      : who_{std::move(who)}, pid_{pid}, hear_{std::move(hear)} {}
   member(const member&) = delete;
   member& operator=(const member&) = delete;
 
@@ -42,6 +43,7 @@ class member {
  private:
   friend class connection;
   const std::string who_;
+  const std::int64_t pid_;
   const on_news hear_;
   std::atomic<client_number> number_{nobody};
   seam::park_word last_visit_over_{0};

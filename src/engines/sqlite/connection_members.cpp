@@ -52,7 +52,7 @@ std::shared_ptr<connection> connection::to(const place& place, seam::clock& cloc
 void connection::enter(member& fresh) {
   const time_point give_up = clock_.now() + std::chrono::seconds{5};
   write(fresh, verb::connect, give_up,
-        [&](clerk& clerk) { fresh.number_.store(clerk.add_client(fresh.who_)); });
+        [&](clerk& clerk) { fresh.number_.store(clerk.add_client(fresh.who_, fresh.pid_)); });
   const std::lock_guard guard{mutex_};
   members_.emplace(fresh.number(), &fresh);
 }
@@ -72,7 +72,7 @@ void connection::leave(member& leaving) noexcept {
   }
   try {
     const time_point give_up = clock_.now() + std::chrono::seconds{1};
-    write(leaving, verb::close, give_up, [](clerk& clerk) { clerk.remove_client(); });
+    write(leaving, verb::close, give_up, [&](clerk& clerk) { clerk.remove_client(leaving.pid_); });
   } catch (const std::exception&) {
     // The row stays until somebody finds that this process has gone.
   }
@@ -84,7 +84,8 @@ void connection::enter_all_again() {
   const std::lock_guard guard{mutex_};
   std::unordered_map<client_number, member*> again;
   for (const auto& [former, each] : members_) {
-    each->number_.store(add_client(writer_->base, here_.self, each->who_, clock_.now()));
+    each->number_.store(
+        add_client(writer_->base, process_of(each->pid_, here_.self), each->who_, clock_.now()));
     again.emplace(each->number(), each);
   }
   writer_->rows->commit();

@@ -120,11 +120,11 @@ class release_job final : public job {
 
 }  // namespace
 
-engine::engine(const place& place, std::string who, seam::turn& turn, seam::clock& clock)
+engine::engine(const place& place, identity who, seam::turn& turn, seam::clock& clock)
     : turn_{turn},
       clock_{clock},
       connection_{connection::to(place, clock)},
-      self_{std::move(who), [this](std::uint32_t name_hash) { hear(name_hash); }},
+      self_{std::move(who.text), who.pid, [this](std::uint32_t name_hash) { hear(name_hash); }},
       listener_{*connection_,
                 self_,
                 interests_,

@@ -16,10 +16,16 @@
 
 namespace crosslock::sqlite {
 
+/// As whom a client stands in the database.
+struct identity {
+  std::string text;      ///< shown to others
+  std::int64_t pid = 0;  ///< with which process its holds end; 0: with this one
+};
+
 /// `turn` and `clock` outlive it.
 class engine final : public seam::engine {
  public:
-  engine(const place& place, std::string who, seam::turn& turn, seam::clock& clock);
+  engine(const place& place, identity who, seam::turn& turn, seam::clock& clock);
   ~engine() override;
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;

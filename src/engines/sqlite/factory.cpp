@@ -40,7 +40,8 @@ std::unique_ptr<seam::engine> open_sqlite(const seam::opening& opening) {
   if (make) make_directories(url.path);
   there.path = one_path(url.path);
   require_fit_place(there.path);
-  return std::make_unique<engine>(there, opening.who, opening.turn, opening.clock);
+  return std::make_unique<engine>(there, identity{opening.who, opening.process}, opening.turn,
+                                  opening.clock);
 }
 
 }  // namespace

@@ -134,6 +134,12 @@ sighting look_at(std::int64_t pid) noexcept {
   return seen;
 }
 
+process_id process_of(std::int64_t pid, const process_id& self) noexcept {
+  if (pid == 0 || pid == self.pid) return self;
+  const sighting seen = look_at(pid);
+  return {.pid = pid, .start = seen.state ? seen.state->start : 0, .pid_ns = self.pid_ns};
+}
+
 bool surely_dead(const process_id& who, const process_id& self, const sighting& seen) noexcept {
   if (!comparable(who, self)) return false;
   if (!seen.there) return true;

@@ -29,6 +29,9 @@ std::string read_boot_id(const std::string& path);
 /// Throws `unsupported` where /proc does not tell.
 surroundings read_surroundings();
 
+/// That process of our own namespace; 0: this one.
+process_id process_of(std::int64_t pid, const process_id& self) noexcept;
+
 /// What /proc/PID/stat says of it.
 struct process_state {
   char state = '?';

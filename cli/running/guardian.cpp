@@ -1,0 +1,92 @@
+// The program's side: one fork, one socket.
+#include "cli/running/guardian.hpp"
+
+#include "cli/running/guarding.hpp"
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+namespace crosslock::cli {
+namespace {
+
+template <std::size_t Size>
+void put(std::array<char, Size>& field, const std::string& text) {
+  std::copy_n(text.begin(), std::min(text.size(), Size - 1), field.begin());
+}
+
+}  // namespace
+
+guardian::guardian(guarded what) : what_{std::move(what)} {
+  int ends[2] = {-1, -1};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw std::system_error{errno, std::generic_category(), "socketpair"};
+  }
+  letters_ = {ends[0], "socketpair"};
+  cli::descriptor theirs{ends[1], "socketpair"};
+  // Where CHLD is ignored the kernel throws exit codes away.
+  std::signal(SIGCHLD, SIG_DFL);
+  // Should the guardian be killed, the orphans of the group come to us.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  pid_ = fork();
+  if (pid_ < 0) throw std::system_error{errno, std::generic_category(), "fork"};
+  if (pid_ == 0) {
+    letters_.close();  // or we would keep our own end of the program alive
+    guard(what_, std::move(theirs));
+  }
+}
+
+guardian::~guardian() {
+  letters_.close();
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void guardian::launch(const lock_facts& facts, const stop_times& times,
+                      bool in_foreground) noexcept {
+  order letter{.what = order::kind::launch, .times = times, .in_foreground = in_foreground};
+  put(letter.fence, facts.fence);
+  put(letter.owner, facts.owner);
+  put(letter.engine, facts.engine);
+  send(letter);
+}
+
+void guardian::keep(const stop_times& times) noexcept {
+  send({.what = order::kind::keep, .times = times});
+}
+
+void guardian::pass_on(int signal) noexcept {
+  send({.what = order::kind::pass_on, .signal = signal});
+}
+
+void guardian::stop(const stop_times& times) noexcept {
+  send({.what = order::kind::stop, .times = times});
+}
+
+std::optional<report> guardian::next() noexcept {
+  report letter;
+  const mail got = receive_letter(letters_.get(), letter);
+  if (got == mail::closed) dead_ = true;
+  if (got == mail::here && letter.what == report::kind::started) command_ = letter.number;
+  return got == mail::here ? std::optional{letter} : std::nullopt;
+}
+
+bool guardian::kill_group() noexcept {
+  if (command_ == 0) return true;
+  kill(-command_, SIGKILL);
+  // Those of the group that are ours now; the guardian itself is left for the destructor.
+  while (waitpid(-command_, nullptr, WNOHANG) > 0) {
+  }
+  return kill(-command_, 0) != 0 && errno == ESRCH;
+}
+
+void guardian::give_up() noexcept { kill(pid_, SIGKILL); }
+
+void guardian::send(const order& letter) noexcept { send_letter(letters_.get(), letter); }
+
+}  // namespace crosslock::cli
