@@ -33,7 +33,8 @@ void line::acquire_async(const wish& wish, acquire_callback done) {
     } else {
       me->self = me;
       if (me->now_is == waiter::state::head) after.ask(me->attempt.round);
-      if (wish.end != time_point::max()) {
+      // Who does not wait is answered by the server, not by the clock.
+      if (wish.waits() && wish.end != time_point::max()) {
         me->timer = home_.keeper().timers().at(wish.end, [weak, waiting = std::weak_ptr{me}] {
           const auto here = weak.lock();
           const auto waited = waiting.lock();
