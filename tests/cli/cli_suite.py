@@ -13,6 +13,7 @@ import guardian_cases
 import run_cases
 import run_lock_cases
 import shell_cases
+import terminal_cases
 from running import PROGRAM
 from tally import ROOT, environment, run
 
@@ -30,6 +31,7 @@ def check(tally):
     shell_cases.check(tally)
     run_lock_cases.check(tally)
     guardian_cases.check(tally)
+    terminal_cases.check(tally)
     doctor_cases.check(tally)
     check_script(tally)
     check_bench(tally)
