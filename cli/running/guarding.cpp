@@ -156,6 +156,8 @@ class watchman {
     for (const group::change& each : group_->look()) {
       const bool ended = each.what == group::change::kind::ended;
       if (ended) ended_ = true;
+      // Whoever has ended has either become the command before, or said why not.
+      if (ended && group_->descriptor() >= 0) look_at_beginning();
       if (failure_ == 0) tell(ended ? report::kind::ended : report::kind::paused, each.number);
     }
     if (!program_lives_) kill_group();  // also who was born after the first time

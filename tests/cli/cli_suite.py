@@ -10,6 +10,7 @@ from pathlib import Path
 
 import doctor_cases
 import guardian_cases
+import option_cases
 import run_cases
 import run_lock_cases
 import shell_cases
@@ -28,6 +29,7 @@ def check(tally):
     check_answers(tally)
     check_engines(tally)
     run_cases.check(tally)
+    option_cases.check(tally)
     shell_cases.check(tally)
     run_lock_cases.check(tally)
     guardian_cases.check(tally)
