@@ -89,6 +89,23 @@ TEST_F(sqlite_faults, F2_a_zombie_is_dead_although_nobody_has_asked_for_its_exit
   judge();
 }
 
+TEST_F(sqlite_faults, F2_a_hold_ends_with_the_process_that_it_was_bound_to) {
+  const auto guardian = start("guardian", long_lease);
+  const auto next = start("next", long_lease);
+  const client eyes = connect();
+  options bound;
+  bound.process = guardian->pid();
+  const client locks = connect(long_lease, bound);
+  mutex lock{locks, "name"};
+  const hold held = lock.acquire();
+  next->send("acquire name 60000");
+  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  guardian->kill();
+  const time_point killed = now();
+  EXPECT_LE(in_at(*next) - killed, seen_dead);
+  EXPECT_EQ(next->say("release name"), "released");
+}
+
 TEST_F(sqlite_faults, F2_a_process_without_its_main_thread_lives) {
   const auto holder = start("holder", lease, {.first_command = "main_thread_ends"});
   const client locks = connect();
