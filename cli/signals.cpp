@@ -60,7 +60,7 @@ void die_of(int signal) {
   std::signal(signal, SIG_DFL);
   pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
   raise(signal);
-  std::abort();  // all of them end a process
+  _exit(128 + signal);  // the first process of a container does not die of its own signals
 }
 
 }  // namespace crosslock::cli

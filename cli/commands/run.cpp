@@ -73,7 +73,8 @@ run_plan read_flags(const run_flags& flags, const std::string& name) {
     throw usage_error{"--status-fd is " + std::to_string(*flags.status_fd) +
                       ": no such descriptor is open; open it as in --status-fd 3 3>status"};
   }
-  fcntl(*flags.status_fd, F_SETFD, FD_CLOEXEC);  // it is for us, not for the command
+  // It is for us, not for the command; unless it is one of the command's own streams.
+  if (*flags.status_fd > STDERR_FILENO) fcntl(*flags.status_fd, F_SETFD, FD_CLOEXEC);
   return plan;
 }
 
@@ -100,7 +101,7 @@ class ending {
     }
     const release_result released = held_.release();
     if (!in_time || (released == release_result::lost && plan_.min_hold == duration::zero())) {
-      return lost();
+      return lost(ended);
     }
     story_.released(released);
     if (ended.stopped) {
@@ -115,11 +116,13 @@ class ending {
   }
 
  private:
-  int lost() {
+  int lost(const verdict& ended) {
     const loss_reason told = held_.lost_reason();  // none: only the release has found it gone
     const loss_reason why = told == loss_reason::none ? loss_reason::gone : told;
     story_.lost(why);
-    complain(name_ + " was lost while the command ran (" + std::string{to_string(why)} + ")");
+    const char* const when = ended.never_ran ? " was lost before the command could be started ("
+                                             : " was lost while the command ran (";
+    complain(name_ + when + std::string{to_string(why)} + ")");
     return exit_code::lost;
   }
 

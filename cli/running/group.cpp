@@ -1,6 +1,8 @@
 // fork and exec. A failed exec is told through a pipe that a successful one closes.
 #include "cli/running/group.hpp"
 
+#include "cli/exit_code.hpp"
+
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -77,6 +79,11 @@ std::vector<group::change> group::look() {
     int status = 0;
     const pid_t who = waitpid(-1, &status, WNOHANG | WUNTRACED);
     if (who < 0 && errno == EINTR) continue;
+    if (who < 0 && errno == ECHILD && !leader_ended_) {
+      // Nobody knows how. A guardian must not wait for it for ever.
+      leader_ended_ = true;
+      seen.push_back({change::kind::ended, exit_code::internal});
+    }
     if (who <= 0) return seen;
     if (who != leader_) continue;
     if (WIFSTOPPED(status)) {
@@ -91,7 +98,7 @@ std::vector<group::change> group::look() {
 
 bool group::is_gone() noexcept {
   // Until it has been waited for, the leader itself keeps the number.
-  if (!gone_ && leader_ended_) gone_ = kill(-leader_, 0) != 0 && errno == ESRCH;
+  if (!gone_ && leader_ended_) gone_ = !others_.anybody_in(leader_);
   return gone_;
 }
 

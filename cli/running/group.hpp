@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/descriptor.hpp"
+#include "cli/running/census.hpp"
 #include "cli/running/terminal.hpp"
 
 #include <sys/types.h>
@@ -58,6 +59,7 @@ class group {
   std::optional<cli::descriptor> beginning_;
   bool leader_ended_ = false;
   bool gone_ = false;
+  census others_;
 };
 
 }  // namespace crosslock::cli

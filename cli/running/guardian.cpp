@@ -82,7 +82,7 @@ bool guardian::kill_group() noexcept {
   // Those of the group that are ours now; the guardian itself is left for the destructor.
   while (waitpid(-command_, nullptr, WNOHANG) > 0) {
   }
-  return kill(-command_, 0) != 0 && errno == ESRCH;
+  return !group_.anybody_in(command_);
 }
 
 void guardian::give_up() noexcept { kill(pid_, SIGKILL); }

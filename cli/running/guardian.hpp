@@ -9,6 +9,7 @@
 #pragma once
 
 #include "cli/descriptor.hpp"
+#include "cli/running/census.hpp"
 #include "cli/running/letters.hpp"
 #include "cli/running/terminal.hpp"
 
@@ -74,6 +75,7 @@ class guardian {
   pid_t pid_ = -1;
   pid_t command_ = 0;
   bool dead_ = false;
+  census group_;
 };
 
 }  // namespace crosslock::cli

@@ -68,6 +68,7 @@ class watchman {
     while (program_lives_ || !group_over()) {
       wait();
       read_letters();
+      launch();
       look_at_group();
       look_at_clock();
     }
@@ -111,7 +112,8 @@ class watchman {
   void obey(const order& letter) {
     switch (letter.what) {
       case order::kind::launch:
-        start(letter);
+        to_launch_ = letter;
+        times_ = letter.times;
         break;
       case order::kind::keep:
         if (!stopping_) times_ = letter.times;
@@ -124,6 +126,15 @@ class watchman {
         if (!stopping_) times_ = letter.times;
         break;
     }
+  }
+
+  /// Only when all letters are read: we may have been frozen since the first of them came.
+  void launch() {
+    if (!to_launch_) return;
+    const order letter = *std::exchange(to_launch_, std::nullopt);
+    if (!program_lives_) return;
+    if (boot_clock::now() >= times_.ask_at) return tell(report::kind::too_late, 0);
+    start(letter);
   }
 
   void start(const order& letter) {
@@ -140,7 +151,6 @@ class watchman {
     } catch (const std::system_error& why) {
       return tell(report::kind::cannot_launch, why.code().value());
     }
-    times_ = letter.times;
     tell(report::kind::started, group_->leader());
     // Whoever reads what the command writes must see its end when the command ends.
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);
@@ -194,6 +204,7 @@ class watchman {
   alarm alarm_;
   descriptor loss_;  ///< the command can read its other end
   std::optional<group> group_;
+  std::optional<order> to_launch_;
   stop_times times_;
   int failure_ = 0;  ///< why the command could not be executed, as errno
   bool program_lives_ = true;

@@ -34,6 +34,7 @@ struct report {
   enum class kind {
     started,        ///< `number`: the pid of what will be the command, and leads its group
     running,        ///< now it is the command
+    too_late,       ///< the lock was lost before the command could be started
     cannot_launch,  ///< `number`: why, as errno; nobody is left
     stopping,       ///< its lease is about to end, or it was told so: the command was asked to stop
     paused,         ///< `number`: the signal that has stopped the command

@@ -28,7 +28,12 @@ class supervisor {
   verdict run(const lock_facts& facts) {
     read_lease();
     given_ = how_.keyboard.is_ours();
-    how_.guard.launch(facts, times_, given_);
+    // The guardian looks at the clock itself before it starts anything.
+    if (how_.held.lost().stop_requested()) {
+      come_too_late();
+    } else {
+      how_.guard.launch(facts, times_, given_);
+    }
     while (!over_) {
       alarm_.set(next_step());
       wait();
@@ -58,8 +63,10 @@ class supervisor {
   bool will_be_killed() const { return outcome_.stopped && times_.kill_at != time_point::max(); }
 
   time_point next_step() const {
-    time_point next = outcome_.unguarded ? boot_clock::now() + between_kills : next_look_;
-    if (!outcome_.unguarded && will_be_killed()) {
+    time_point next = outcome_.stopped ? time_point::max() : next_look_;
+    if (outcome_.unguarded) {
+      next = boot_clock::now() + between_kills;
+    } else if (will_be_killed()) {
       next = std::max(times_.kill_at + late, boot_clock::now() + between_kills);
     }
     return ended_at_ && !told_of_leftovers_ ? std::min(next, *ended_at_ + patience) : next;
@@ -106,9 +113,14 @@ class supervisor {
     over_ = how_.guard.kill_group();
   }
 
+  void come_too_late() { outcome_.stopped = outcome_.never_ran = over_ = true; }
+
   void hear(const report& news) {
     switch (news.what) {
       case report::kind::started:
+        break;
+      case report::kind::too_late:
+        come_too_late();
         break;
       case report::kind::running:
         how_.story.started(how_.guard.command());

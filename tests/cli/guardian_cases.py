@@ -4,6 +4,7 @@ its lock goes. On the embedded engine and on Redis, with leases of one second.""
 import os
 import signal
 import sqlite3
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -92,7 +93,24 @@ def check_guardian_frozen(tally, env, folder):
                 code == 79 and not any(is_alive(pid) for pid in pids), f"{code} {err}")
 
 
+# Its child forks once more, leaves the group, and never asks for that one's exit code.
+LEAVES_A_ZOMBIE = """import os, time
+if os.fork() == 0:
+    if os.fork() == 0:
+        os._exit(0)
+    os.setsid()
+    os.closerange(0, 3)
+    time.sleep(100)
+os.write(1, str(os.getpid()).encode() + b"\\n")"""
+
+
 def check_leftovers(tally, env):
+    running = Running("zombie", "", env, words=[sys.executable, "-c", LEAVES_A_ZOMBIE])
+    running.line()
+    code, _, err = running.end()
+    tally.check("a zombie that nobody asks for keeps no lock", (code, err) == (0, ""),
+                f"{code} {err}")
+    subprocess.run(["pkill", "-f", "os.closerange.0, 3"], check=False)
     reader, writer = os.pipe()
     script = f"bash -c 'echo begun; read -u {reader}; echo ended' & exit 6"
     running = Running("left", script, env, pass_fds=[reader])
@@ -119,7 +137,7 @@ fd = int(os.environ["CROSSLOCK_LOST_FD"])
 print("begun", flush=True)
 select.select([fd], [], [], %d)
 print("lost", flush=True)
-print(signal.sigtimedwait({signal.SIGTERM, signal.SIGUSR1}, 0.1 if "ignore" in sys.argv else 5),
+print(signal.sigtimedwait({signal.SIGTERM, signal.SIGUSR1}, 1.5 if "ignore" in sys.argv else 5),
       flush=True)""" % PATIENCE
 
 
@@ -127,12 +145,15 @@ def check_on_lost(tally, env, folder):
     words = [sys.executable, "-c", HEARS_OF_LOSS]
     for flag, signal_heard, killed in [("term", "SIGTERM", False), ("USR1", "SIGUSR1", False),
                                        ("ignore", "None", False), ("kill", "", True)]:
+        before = os.times().children_user
         running = Running("told", "", env, flags=["--on-lost", flag], words=[*words, flag])
         running.line()
         with sqlite3.connect(f"{folder}/locks.db") as database:
             database.execute("DELETE FROM locks WHERE name = 'told'")
         code, out, err = running.end()
         heard = signal_name(out)
+        spent = os.times().children_user - before
+        tally.check(f"--on-lost {flag}: nobody is kept busy meanwhile", spent < 0.5, f"{spent} s")
         tally.check(f"--on-lost {flag}: what the command hears, and the code is 79",
                     code == 79 and (killed or (heard == signal_heard and "lost" in out)),
                     f"{code} {out}{err}")

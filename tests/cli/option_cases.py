@@ -130,6 +130,9 @@ def check_status(tally, env):
     tally.check("-v says where the locks are and what happens",
                 (code, out) == (0, "ran\n") and env["CROSSLOCK_URL"] in err
                 and "CROSSLOCK_URL" in err and "fence" in err, err)
+    code, out, _ = once("--status-fd", "1", "told", "echo", "ran", env=env)
+    tally.check("a stream of the command may be that descriptor, and stays open for it",
+                code == 0 and "\nran\n" in out, f"{code} {out}")
     code, _, err = once("--status-fd", "77", "told", "true", env=env)
     tally.check("a descriptor that is not open is a usage error, by its number",
                 code == 64 and "77" in err, f"{code} {err}")

@@ -4,11 +4,12 @@ the embedded engine, which needs no server."""
 import os
 import signal
 import sqlite3
+import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from running import HOLDS, WAITS, Running, is_alive, once, wait_until
+from running import HOLDS, PROGRAM, WAITS, Running, children_of, is_alive, once, wait_until
 from tally import environment
 
 
@@ -82,6 +83,8 @@ def check_waiting_ends(tally, folder, env):
                     waits and answer == (-number, "", ""), str(answer))
         tally.check(f"... and nothing stays in line after {number.name[3:]}",
                     in_line(folder, "busy") == 0)
+    if os.geteuid() == 0:
+        check_first_process(tally, env)
     waiter = Running("busy", "echo ran", env,
                      preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     wait_until(lambda: in_line(folder, "busy") == 1)
@@ -90,6 +93,20 @@ def check_waiting_ends(tally, folder, env):
     tally.check("the holder was not disturbed", holder.end()[0] == 143)
     tally.check("HUP does not end a wait under nohup", waiter.end() == (0, "ran\n", ""))
     tally.check("nothing is held in the end", in_line(folder, "busy") is None)
+
+
+def check_first_process(tally, env):
+    """In a container it has number 1, and dies of no signal."""
+    inside = subprocess.Popen(
+        ["unshare", "-pf", "--mount-proc", "--kill-child", PROGRAM, "run", "-v", "busy", "true"],
+        stderr=subprocess.PIPE, text=True, env=env)
+    for line in inside.stderr:
+        if "asks for" in line:
+            break
+    os.kill(children_of(inside.pid)[0], signal.SIGTERM)
+    inside.communicate()
+    tally.check("the first process of a container ends as if of the signal",
+                inside.returncode == 143, f"exit code {inside.returncode}")
 
 
 def check_loss(tally):
