@@ -19,13 +19,13 @@ std::filesystem::path core_directory() {
 
 }  // namespace
 
-seam::factory load_engine(std::string_view engine) {
+const seam::engine_export* load_engine(std::string_view engine) {
   const std::string name{engine};
   const auto file = core_directory() / ("libcrosslock-" + name + ".so." CROSSLOCK_SOVERSION);
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return nullptr;
-  const void* const exported = dlsym(library, ("crosslock_engine_" + name).c_str());
-  return exported == nullptr ? nullptr : *static_cast<const seam::factory*>(exported);
+  return static_cast<const seam::engine_export*>(
+      dlsym(library, ("crosslock_engine_" + name).c_str()));
 }
 
 }  // namespace crosslock::cli

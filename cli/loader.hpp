@@ -8,6 +8,6 @@
 namespace crosslock::cli {
 
 /// Null when the library is not there or does not belong to this version.
-seam::factory load_engine(std::string_view engine);
+const seam::engine_export* load_engine(std::string_view engine);
 
 }  // namespace crosslock::cli

@@ -5,7 +5,8 @@
 
 namespace crosslock::cli {
 
-/// One line per engine: its name, its URL schemes, and whether this program can use it.
+/// One line per engine: its name, its URL schemes, whether this program can use it, and what it
+/// offers; then where locks are kept by default. Connects to nothing.
 command offer_engines(CLI::App& program);
 
 }  // namespace crosslock::cli

@@ -37,6 +37,7 @@ struct traits {
   bool reserves_fences = false;   ///< a renewal can bring another block of fences
   bool lease_is_session = false;  ///< one lease for everything this client holds
   bool outlives_process = false;  ///< a hold can be detached and taken up by another process
+  bool within_process = false;    ///< the locks are in the memory of one process, and go with it
   bool watches_process = false;   ///< a hold ends when its process is seen dead, unless detached
   bool cells = false;             ///< values that are compared and set
   bool watches_cells = false;     ///< who watches a cell is told when it is written

@@ -1,4 +1,4 @@
-// The table of engines. Every factory is a weak reference, so the core depends on no engine: the
+// The table of engines. Every export is a weak reference, so the core depends on no engine: the
 // program's own link line decides which of them are there, and a loader may add more at run time.
 #include "engine/registry.hpp"
 
@@ -9,23 +9,19 @@
 #include <atomic>
 
 extern "C" {
-using crosslock::seam::factory;
-[[gnu::weak]] extern const factory crosslock_engine_memory;
-[[gnu::weak]] extern const factory crosslock_engine_sqlite;
-[[gnu::weak]] extern const factory crosslock_engine_redis;
-[[gnu::weak]] extern const factory crosslock_engine_redlock;
-[[gnu::weak]] extern const factory crosslock_engine_zookeeper;
-[[gnu::weak]] extern const factory crosslock_engine_etcd;
-[[gnu::weak]] extern const factory crosslock_engine_mariadb;
-[[gnu::weak]] extern const factory crosslock_engine_postgres;
+using crosslock::seam::engine_export;
+[[gnu::weak]] extern const engine_export crosslock_engine_memory;
+[[gnu::weak]] extern const engine_export crosslock_engine_sqlite;
+[[gnu::weak]] extern const engine_export crosslock_engine_redis;
+[[gnu::weak]] extern const engine_export crosslock_engine_redlock;
+[[gnu::weak]] extern const engine_export crosslock_engine_zookeeper;
+[[gnu::weak]] extern const engine_export crosslock_engine_etcd;
+[[gnu::weak]] extern const engine_export crosslock_engine_mariadb;
+[[gnu::weak]] extern const engine_export crosslock_engine_postgres;
 }
 
 namespace crosslock::seam {
 namespace {
-
-factory linked(const factory* exported) noexcept {
-  return exported == nullptr ? nullptr : *exported;
-}
 
 std::atomic<loader> load_engine{nullptr};
 
@@ -56,22 +52,20 @@ constexpr std::array<std::string_view, 2> not_yet{"redis+sentinel", "redis+clust
 std::span<const registered> registry() noexcept {
   // Built at the first call, not before main: only then is every engine library initialised.
   static const std::array table{
-      registered{"memory", "memory", "crosslock::memory", linked(&crosslock_engine_memory)},
-      registered{"sqlite", "sqlite", "crosslock::sqlite", linked(&crosslock_engine_sqlite)},
-      registered{"redis", "redis", "crosslock::redis", linked(&crosslock_engine_redis)},
-      registered{"redis", "rediss", "crosslock::redis", linked(&crosslock_engine_redis)},
-      registered{"redis", "redis+unix", "crosslock::redis", linked(&crosslock_engine_redis)},
-      registered{"redlock", "redlock", "crosslock::redlock", linked(&crosslock_engine_redlock)},
-      registered{"zookeeper", "zk", "crosslock::zookeeper", linked(&crosslock_engine_zookeeper)},
-      registered{"zookeeper", "zookeeper", "crosslock::zookeeper",
-                 linked(&crosslock_engine_zookeeper)},
-      registered{"etcd", "etcd", "crosslock::etcd", linked(&crosslock_engine_etcd)},
-      registered{"etcd", "etcds", "crosslock::etcd", linked(&crosslock_engine_etcd)},
-      registered{"mariadb", "mariadb", "crosslock::mariadb", linked(&crosslock_engine_mariadb)},
-      registered{"mariadb", "mysql", "crosslock::mariadb", linked(&crosslock_engine_mariadb)},
-      registered{"postgres", "postgresql", "crosslock::postgres",
-                 linked(&crosslock_engine_postgres)},
-      registered{"postgres", "postgres", "crosslock::postgres", linked(&crosslock_engine_postgres)},
+      registered{"memory", "memory", "crosslock::memory", &crosslock_engine_memory},
+      registered{"sqlite", "sqlite", "crosslock::sqlite", &crosslock_engine_sqlite},
+      registered{"redis", "redis", "crosslock::redis", &crosslock_engine_redis},
+      registered{"redis", "rediss", "crosslock::redis", &crosslock_engine_redis},
+      registered{"redis", "redis+unix", "crosslock::redis", &crosslock_engine_redis},
+      registered{"redlock", "redlock", "crosslock::redlock", &crosslock_engine_redlock},
+      registered{"zookeeper", "zk", "crosslock::zookeeper", &crosslock_engine_zookeeper},
+      registered{"zookeeper", "zookeeper", "crosslock::zookeeper", &crosslock_engine_zookeeper},
+      registered{"etcd", "etcd", "crosslock::etcd", &crosslock_engine_etcd},
+      registered{"etcd", "etcds", "crosslock::etcd", &crosslock_engine_etcd},
+      registered{"mariadb", "mariadb", "crosslock::mariadb", &crosslock_engine_mariadb},
+      registered{"mariadb", "mysql", "crosslock::mariadb", &crosslock_engine_mariadb},
+      registered{"postgres", "postgresql", "crosslock::postgres", &crosslock_engine_postgres},
+      registered{"postgres", "postgres", "crosslock::postgres", &crosslock_engine_postgres},
   };
   return table;
 }
@@ -90,18 +84,18 @@ bool asks_for_password(const url& url) noexcept {
 
 void set_loader(loader load) noexcept { load_engine.store(load); }
 
-factory find_factory(const registered& row) {
-  if (row.open != nullptr) return row.open;
+const engine_export* find_engine(const registered& row) {
+  if (row.linked != nullptr) return row.linked;
   const loader load = load_engine.load();
   return load == nullptr ? nullptr : load(row.engine);
 }
 
-std::unique_ptr<engine> open_engine(const opening& opening) {
+const engine_export& require_engine(const url& url) {
   const auto rows = registry();
-  const auto row = std::ranges::find(rows, opening.url.scheme, &registered::scheme);
-  if (row == rows.end()) refuse_scheme(opening.url.scheme);
-  const factory open = find_factory(*row);
-  if (open == nullptr) {
+  const auto row = std::ranges::find(rows, url.scheme, &registered::scheme);
+  if (row == rows.end()) refuse_scheme(url.scheme);
+  const engine_export* const found = find_engine(*row);
+  if (found == nullptr) {
     const std::string name{row->engine};
     throw error{errc::unsupported,
                 "the engine '" + name + "' is not in this program: link " +
@@ -109,7 +103,11 @@ std::unique_ptr<engine> open_engine(const opening& opening) {
                     " where engines are loaded at run time)",
                 {.engine = name}};
   }
-  return open(opening);
+  return *found;
+}
+
+std::unique_ptr<engine> open_engine(const opening& opening) {
+  return require_engine(opening.url).open(opening);
 }
 
 }  // namespace crosslock::seam

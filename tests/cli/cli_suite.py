@@ -66,10 +66,19 @@ def check_answers(tally):
 
 def check_engines(tally):
     code, out, _ = crosslock("engines")
-    rows = {line.split()[0]: line for line in out.splitlines()[1:] if line}
+    *table, default = out.splitlines()
+    rows = {line.split()[0]: line for line in table[1:]}
     names = ["memory", "sqlite", "redis", "redlock", "zookeeper", "etcd", "mariadb", "postgres"]
     tally.check("engines lists every engine", code == 0 and list(rows) == names, out)
-    tally.check("the memory engine is loadable", rows.get("memory", "").endswith("loadable"), out)
+    tally.check("the memory engine is loadable, and has no receipts",
+                " loadable " in rows.get("memory", "") and "receipts" not in rows["memory"], out)
+    tally.check("engines says what the embedded engine offers",
+                rows.get("sqlite", "").endswith("loadable  shared permits first-come pushes "
+                                                "receipts lease 10ms to 24h"), out)
+    tally.check("engines says what to install", "install libcrosslock-etcd" in rows["etcd"], out)
+    tally.check("engines says where locks are kept by default",
+                default.startswith("default: sqlite:///") and "(the default)" in default, default)
+    check_defaults(tally)
 
     code, out, _ = crosslock("engines", "--json")
     objects = [json.loads(line) for line in out.splitlines()]
@@ -82,11 +91,37 @@ def check_engines(tally):
                     str(row))
         tally.check(f"{row['engine']} says what to install if anything",
                     usable != ("install" in row), str(row))
+        offers = {"shared", "permits", "first_come", "pushes", "receipts", "session",
+                  "lease_min_ms", "lease_max_ms"}
+        tally.check(f"{row['engine']} says what it offers if anything",
+                    (set(row) & offers) == (offers if usable else set()), str(row))
+        tally.check(f"whether {row['engine']} is the default is true",
+                    ("default" in row) == (row["engine"] == "sqlite"), str(row))
 
     with open("/dev/full", "w") as full:
         code = subprocess.run([PROGRAM, "engines"], stdout=full, stderr=subprocess.DEVNULL,
                               env=environment()).returncode
     tally.check("a full disk is not a success", code != 0, f"exit code {code}")
+
+
+def check_defaults(tally):
+    env = environment(CROSSLOCK_URL="redis://ann:qzwx@host/3")
+    out = subprocess.run([PROGRAM, "engines"], capture_output=True, text=True, env=env).stdout
+    tally.check("engines shows the default of the environment, and no password",
+                "qzwx" not in out and out.splitlines()[-1].startswith("default: redis://ann")
+                and out.endswith("(CROSSLOCK_URL)\n"), out)
+    out = subprocess.run([PROGRAM, "engines", "--json"], capture_output=True, text=True,
+                         env=env).stdout
+    rows = [json.loads(line) for line in out.splitlines()]
+    tally.check("engines --json marks it",
+                [(row["engine"], row["default"]["source"]) for row in rows if "default" in row]
+                == [("redis", "CROSSLOCK_URL")] and "qzwx" not in out, out)
+    for nowhere in ({}, {"CROSSLOCK_URL": "nothing:"}):
+        env = {"PATH": os.environ["PATH"], **nowhere}
+        done = subprocess.run([PROGRAM, "engines"], capture_output=True, text=True, env=env)
+        last = done.stdout.splitlines()[-1]
+        tally.check("engines says why there is no default",
+                    done.returncode == 0 and last.startswith("default: none ("), done.stdout)
 
 
 def check_script(tally):

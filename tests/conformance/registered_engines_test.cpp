@@ -10,7 +10,7 @@ namespace {
 TEST(registered_engines, every_linked_engine_has_a_fixture) {
   int linked = 0;
   for (const seam::registered& row : seam::registry()) {
-    if (row.open == nullptr) continue;
+    if (row.linked == nullptr) continue;
     ++linked;
     EXPECT_FALSE(fixtures_of(row.engine).empty())
         << "the engine " << row.engine
@@ -23,7 +23,7 @@ TEST(registered_engines, every_fixture_is_of_a_linked_engine) {
   for (const fixture& each : fixtures()) {
     const auto rows = seam::registry();
     EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const seam::registered& row) {
-      return row.engine == each.engine && row.open != nullptr;
+      return row.engine == each.engine && row.linked != nullptr;
     })) << each.engine;
   }
 }

@@ -7,7 +7,7 @@
 #include <barrier>
 #include <thread>
 
-extern "C" const crosslock::seam::factory crosslock_engine_memory;
+extern "C" const crosslock::seam::engine_export crosslock_engine_memory;
 
 namespace crosslock::memory {
 namespace {
@@ -256,12 +256,12 @@ class memory_factory : public testing::Test {
  protected:
   std::unique_ptr<seam::engine> open(const std::string& text) {
     seam::url url = seam::parse_url(text);
-    return crosslock_engine_memory({.url = url,
-                                    .who = "me",
-                                    .timeout = 5s,
-                                    .turn = turn,
-                                    .clock = seam::real_clock(),
-                                    .log = nullptr});
+    return crosslock_engine_memory.open({.url = url,
+                                         .who = "me",
+                                         .timeout = 5s,
+                                         .turn = turn,
+                                         .clock = seam::real_clock(),
+                                         .log = nullptr});
   }
   static bool try_lock(seam::engine& engine, std::uint32_t who) {
     const seam::claim claim{.name = name_of("n"), .owner = owner(who), .lease = 10s};

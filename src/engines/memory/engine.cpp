@@ -12,20 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr seam::traits offered{.name = "memory",
-                               .shared = true,
-                               .permits = true,
-                               .first_come = true,
-                               .pushes = true,
-                               .tells_wanted = true,
-                               .reserves_fences = true,
-                               .lease_is_session = false,
-                               .outlives_process = true,
-                               .cells = true,
-                               .watches_cells = true,
-                               .lease_min = 10ms,
-                               .lease_max = 24h};
-
 seam::name_ref share(const lock_name& name) { return std::make_shared<const lock_name>(name); }
 
 seam::grant make_grant(const seam::name_ref& name, const owner_id& owner, const given& given,

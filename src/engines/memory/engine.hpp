@@ -5,6 +5,7 @@
 #include "engine/waiting_room.hpp"
 #include "engines/memory/connection.hpp"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,22 @@
 #include <vector>
 
 namespace crosslock::memory {
+
+/// What this engine offers, also known to those who have not opened one.
+inline constexpr seam::traits offered{.name = "memory",
+                                      .shared = true,
+                                      .permits = true,
+                                      .first_come = true,
+                                      .pushes = true,
+                                      .tells_wanted = true,
+                                      .reserves_fences = true,
+                                      .lease_is_session = false,
+                                      .outlives_process = true,
+                                      .within_process = true,
+                                      .cells = true,
+                                      .watches_cells = true,
+                                      .lease_min = std::chrono::milliseconds{10},
+                                      .lease_max = std::chrono::hours{24}};
 
 /// `turn` and `clock` outlive it.
 class engine final : public seam::engine {

@@ -21,4 +21,4 @@ std::unique_ptr<seam::engine> open_memory(const seam::opening& opening) {
 
 }  // namespace crosslock::memory
 
-CROSSLOCK_ENGINE_FACTORY(memory, crosslock::memory::open_memory);
+CROSSLOCK_EXPORT_ENGINE(memory, crosslock::memory::open_memory, crosslock::memory::offered);

@@ -18,20 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr seam::traits offered{.name = "redis",
-                               .shared = true,
-                               .permits = true,
-                               .first_come = true,
-                               .pushes = true,
-                               .tells_wanted = true,
-                               .reserves_fences = true,
-                               .lease_is_session = false,
-                               .outlives_process = true,
-                               .cells = true,
-                               .watches_cells = true,
-                               .lease_min = 10ms,
-                               .lease_max = 24h};
-
 /// So many renewals travel together.
 constexpr std::size_t renewals_at_once = 256;
 /// How often a waiter looks that no push reaches.

@@ -10,6 +10,7 @@
 
 #include <crosslock/options.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,21 @@
 #include <vector>
 
 namespace crosslock::redis {
+
+/// What this engine offers, also known to those who have not opened one.
+inline constexpr seam::traits offered{.name = "redis",
+                                      .shared = true,
+                                      .permits = true,
+                                      .first_come = true,
+                                      .pushes = true,
+                                      .tells_wanted = true,
+                                      .reserves_fences = true,
+                                      .lease_is_session = false,
+                                      .outlives_process = true,
+                                      .cells = true,
+                                      .watches_cells = true,
+                                      .lease_min = std::chrono::milliseconds{10},
+                                      .lease_max = std::chrono::hours{24}};
 
 /// What the URL says beside the address.
 struct preferences {

@@ -27,4 +27,4 @@ std::unique_ptr<seam::engine> open_redis(const seam::opening& opening) {
 }  // namespace
 }  // namespace crosslock::redis
 
-CROSSLOCK_ENGINE_FACTORY(redis, crosslock::redis::open_redis);
+CROSSLOCK_EXPORT_ENGINE(redis, crosslock::redis::open_redis, crosslock::redis::offered);

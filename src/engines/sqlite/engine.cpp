@@ -13,22 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr seam::traits offered{.name = "sqlite",
-                               .shared = true,
-                               .permits = true,
-                               .first_come = true,
-                               .pushes = true,
-                               .tells_wanted = true,
-                               .reserves_fences = true,
-                               .lease_is_session = false,
-                               .outlives_process = true,
-                               .watches_process = true,
-                               .cells = true,
-                               .watches_cells = true,
-                               .works_after_fork = false,
-                               .lease_min = 10ms,
-                               .lease_max = 24h};
-
 /// Which engine brings news on this thread just now.
 thread_local const seam::engine* visited = nullptr;
 

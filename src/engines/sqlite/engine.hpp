@@ -7,6 +7,7 @@
 #include "engines/sqlite/interests.hpp"
 #include "engines/sqlite/listener.hpp"
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +22,23 @@ struct identity {
   std::string text;      ///< shown to others
   std::int64_t pid = 0;  ///< with which process its holds end; 0: with this one
 };
+
+/// What this engine offers, also known to those who have not opened one.
+inline constexpr seam::traits offered{.name = "sqlite",
+                                      .shared = true,
+                                      .permits = true,
+                                      .first_come = true,
+                                      .pushes = true,
+                                      .tells_wanted = true,
+                                      .reserves_fences = true,
+                                      .lease_is_session = false,
+                                      .outlives_process = true,
+                                      .watches_process = true,
+                                      .cells = true,
+                                      .watches_cells = true,
+                                      .works_after_fork = false,
+                                      .lease_min = std::chrono::milliseconds{10},
+                                      .lease_max = std::chrono::hours{24}};
 
 /// `turn` and `clock` outlive it.
 class engine final : public seam::engine {

@@ -47,4 +47,4 @@ std::unique_ptr<seam::engine> open_sqlite(const seam::opening& opening) {
 }  // namespace
 }  // namespace crosslock::sqlite
 
-CROSSLOCK_ENGINE_FACTORY(sqlite, crosslock::sqlite::open_sqlite);
+CROSSLOCK_EXPORT_ENGINE(sqlite, crosslock::sqlite::open_sqlite, crosslock::sqlite::offered);
