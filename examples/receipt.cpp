@@ -1,7 +1,8 @@
-// A hold written down on a receipt, and taken up again by whoever has it. The lease goes on running
-// meanwhile, and nobody renews it.
+// A hold written down on a receipt: renewed, taken up again, and given back by whoever has it. The
+// lease goes on running meanwhile, and nobody else renews it.
 #include <crosslock/crosslock.hpp>
 
+#include <chrono>
 #include <iostream>
 #include <string>
 
@@ -17,14 +18,19 @@ int main() {
   // Later, in another client.
   auto others = crosslock::connect();
   const auto receipt = crosslock::receipt::parse(paper);
+  others.renew(receipt, std::chrono::minutes{5});  // it stays detached, and the receipt good
   auto again = others.adopt(receipt);
   std::cout << "taken up with the same fence: " << (again.fence() == fence) << '\n';
 
   try {
     auto twice = others.adopt(receipt);
   } catch (const crosslock::error& why) {
-    std::cout << "a receipt serves once: " << why.code().message() << '\n';
-    return again.fence() == fence ? 0 : 1;
+    std::cout << "a receipt is taken up once: " << why.code().message() << '\n';
   }
-  return 1;
+
+  // Who does not stay need not take it up.
+  const auto handed_on = again.detach();
+  const bool given_back = locks.release(handed_on) == crosslock::release_result::released;
+  std::cout << "given back by its receipt: " << given_back << '\n';
+  return given_back && handed_on.fence == fence ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-// A hold written down: bound to no process, taken up again by client::adopt.
+// A hold written down: bound to no process. client::adopt takes it up again; client::renew and
+// client::release serve those who do not stay for long enough to hold anything.
 #pragma once
 
 #include <crosslock/fence.hpp>
@@ -11,7 +12,8 @@
 
 namespace crosslock {
 
-/// Whoever has it can take the hold up once, until its lease ends. Not renewed meanwhile.
+/// Whoever has it can take the hold up once, or renew it, or give it back, until its lease ends.
+/// Nobody renews it meanwhile.
 struct receipt {
   std::string engine;
   lock_name name;

@@ -6,19 +6,14 @@
 
 namespace crosslock::inner {
 
-std::shared_ptr<section> line::adopt(const receipt& paper, const wish& wish) {
+std::shared_ptr<section> line::adopt(const seam::grant& detached, const wish& wish) {
   waiter me;
   me.wish = wish;
   me.started = home_.clock().now();
   me.section = std::make_shared<section>(home_.shared_from_this(), shared_from_this());
   enter(me);
-  const seam::grant detached{.name = name_,
-                             .owner = paper.owner,
-                             .first = paper.fence,
-                             .last = paper.fence,
-                             .lease = wish.lease};
   try {
-    while (me.now_is == waiter::state::head) adopt_once(me, detached, paper);
+    while (me.now_is == waiter::state::head) adopt_once(me, detached);
   } catch (...) {
     abandon_claim(me);
     throw;
@@ -29,17 +24,16 @@ std::shared_ptr<section> line::adopt(const receipt& paper, const wish& wish) {
   return me.now_is == waiter::state::granted ? std::move(me.section) : nullptr;
 }
 
-void line::adopt_once(waiter& me, const seam::grant& detached, const receipt& paper) {
+void line::adopt_once(waiter& me, const seam::grant& detached) {
   const seam::claim claim = prepare_ask(me);
   try {
-    settle_adoption(me, home_.engine().adopt(detached, claim, home_.give_up()), paper);
+    settle_adoption(me, home_.engine().adopt(detached, claim, home_.give_up()), detached.first);
   } catch (const error& why) {
     if (const auto delay = retry_delay(me, why)) wait_in_line(me, *delay);
   }
 }
 
-void line::settle_adoption(waiter& me, const std::optional<seam::grant>& adopted,
-                           const receipt& paper) {
+void line::settle_adoption(waiter& me, const std::optional<seam::grant>& adopted, fence written) {
   afterwards after{*this};
   {
     const std::lock_guard guard{mutex_};
@@ -50,7 +44,7 @@ void line::settle_adoption(waiter& me, const std::optional<seam::grant>& adopted
     } else {
       section& section = *me.section;
       if (take(me, *adopted, acquire_cause::asked, after)) {
-        section.fence_ = paper.fence;  // the same critical section goes on
+        section.fence_ = written;  // the same critical section goes on
       } else if (closed_) {
         fail(me, error{errc::closed, "the client was closed"}, after);
       } else {

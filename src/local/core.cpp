@@ -175,17 +175,6 @@ std::vector<std::shared_ptr<line>> core::all_lines() {
   return found;
 }
 
-std::shared_ptr<section> core::adopt(const receipt& paper) {
-  check_usable();
-  const std::string_view engine_name = engine().about().name;
-  if (paper.engine != engine_name) {
-    throw error{errc::conflict, "the receipt is of the engine '" + paper.engine +
-                                    "', this client is on '" + std::string{engine_name} + "'"};
-  }
-  const auto line = own_line(std::make_shared<const lock_name>(paper.name));
-  return line->adopt(paper, make_wish({}, time_point::max(), {.mode = paper.mode}));
-}
-
 void core::strip_prefix(lock_info& info) const {
   if (info.name.starts_with(settings_.prefix)) info.name.erase(0, settings_.prefix.size());
 }

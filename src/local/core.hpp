@@ -43,7 +43,11 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   /// Now plus a wait: saturating. Throws `invalid_lease` for a negative one.
   time_point end_of(duration wait) const;
 
+  /// These three throw `conflict` when the receipt is of another engine, and `lost` where its hold
+  /// is no longer there; release says so.
   std::shared_ptr<section> adopt(const receipt& paper);
+  duration renew(const receipt& paper, std::optional<duration> lease);
+  release_result release(const receipt& paper);
   lock_info look(std::string_view name);
   std::vector<lock_info> list(std::string_view prefix);
   bool break_lock(std::string_view name, const owner_id& owner);
@@ -89,6 +93,8 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   void rouse(const std::vector<seam::park_word*>& words) noexcept;
   void withdraw_unknown(const seam::grant& grant);
   void strip_prefix(lock_info& info) const;
+  /// What the receipt speaks of. Throws `conflict` when it is of another engine.
+  seam::grant grant_on(const receipt& paper) const;
 
   const inner::settings settings_;
   seam::clock& clock_;

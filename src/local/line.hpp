@@ -38,7 +38,7 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
   std::shared_ptr<section> acquire(const wish& wish);
   void acquire_async(const wish& wish, acquire_callback done);
   /// Takes a detached hold up; null when it is no longer there. Only on a line of its own.
-  std::shared_ptr<section> adopt(const receipt& paper, const wish& wish);
+  std::shared_ptr<section> adopt(const seam::grant& detached, const wish& wish);
   release_result release(section& section) noexcept;
   /// The same without waiting for the server: it is given back in the background, and at the end of
   /// the successor at the latest. False when it was lost before.
@@ -123,8 +123,9 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
   std::optional<acquire_cause> wait_in_line(waiter& me, duration look_after);
   bool settle_answer(waiter& me, const seam::answer& answer, acquire_cause cause);
   std::optional<duration> retry_delay(waiter& me, const error& why);
-  void adopt_once(waiter& me, const seam::grant& detached, const receipt& paper);
-  void settle_adoption(waiter& me, const std::optional<seam::grant>& adopted, const receipt& paper);
+  void adopt_once(waiter& me, const seam::grant& detached);
+  /// `written`: the fence on the receipt.
+  void settle_adoption(waiter& me, const std::optional<seam::grant>& adopted, fence written);
 
   // The asynchronous way: every step is an event.
   void ask_without_blocking(std::uint64_t round);

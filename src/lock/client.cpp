@@ -26,14 +26,13 @@ bool client::break_lock(std::string_view name, owner_id owner) const {
   return core_->break_lock(name, owner);
 }
 
-hold client::adopt(const receipt& paper) const {
-  auto section = core_->adopt(paper);
-  if (!section) {
-    throw error{errc::lost, "the hold of '" + paper.name.str() +
-                                "' that the receipt speaks of has ended or was taken up already"};
-  }
-  return hold{std::move(section)};
+hold client::adopt(const receipt& paper) const { return hold{core_->adopt(paper)}; }
+
+duration client::renew(const receipt& paper, std::optional<duration> lease) const {
+  return core_->renew(paper, lease);
 }
+
+release_result client::release(const receipt& paper) const { return core_->release(paper); }
 
 void client::close() const noexcept { core_->close(); }
 

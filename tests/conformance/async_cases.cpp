@@ -58,6 +58,27 @@ std::size_t release_granted(const std::vector<std::shared_ptr<begun<hold>>>& wai
   return waiting;
 }
 
+TEST_P(async, one_that_does_not_wait_gets_what_is_free) {
+  play([this] {
+    const client locks = stage().connect();
+    for (int i = 0; i < 100; ++i) {
+      mutex lock{locks, "name-" + std::to_string(i)};
+      seam::park_word ended{0};
+      bool granted = false;
+      lock.acquire_async(
+          [&](acquire_result result) {
+            granted = result.hold.has_value();
+            result.hold.reset();
+            ended.store(1);
+            stage().clock().unpark(ended);
+          },
+          {}, duration::zero());
+      while (ended.load() == 0) stage().clock().park(ended, 0, time_point::max());
+      ASSERT_TRUE(granted) << i;
+    }
+  });
+}
+
 TEST_P(async, every_form_of_every_kind_grants_what_is_free) {
   play([this] {
     const client locks = stage().connect();

@@ -45,6 +45,10 @@ std::string performer::carry_out(std::istringstream& words) {
     return "awake";
   }
   if (verb == "adopt") return adopt(words);
+  if (verb == "renew") {
+    locks_.renew(receipt::parse(next<std::string>(words)));
+    return "renewed";
+  }
   if (verb == "multi") return multi(words);
   const auto name = next<std::string>(words);
   if (verb == "enter") return enter(name);

@@ -11,6 +11,7 @@
 // | release NAME | released, passed, lost, ... |
 // | detach NAME | the receipt |
 // | adopt RECEIPT | held FENCE |
+// | renew RECEIPT | renewed |
 // | loop NAME TIMES WORK_US | done ACCEPTED: acquire, read, work, write one more, release |
 // | enter NAME | depth N: locks a recursive_mutex once more |
 // | sleep MS | awake |

@@ -6,17 +6,14 @@ local next_owner, proof = ARGV[3], ARGV[2]
 local lease, mode = string.match(ARGV[4], '^(%d+) (%a)$')
 lease = tonumber(lease)
 local client, who = string.match(ARGV[5], '^(%x+) (.*)$')
-local function proven(first, block)
-  return proof >= first and proof <= add(pad(block), BLOCK - 1)
-end
 serve('', 0)
 local ours, first = holder()
 if ours then
   -- A repeated adopt finds its own work.
   if mode ~= 'x' or ours ~= ARGV[1] and ours ~= next_owner then return {0} end
   local block, since = record()
+  if not is_of(proof, first, block) then return {0} end
   block = block and block > first and block or first
-  if not proven(first, block) then return {0} end
   redis.call('SET', name, next_owner .. ':' .. first .. mark(), 'PX',
              lease)
   write_record(block, since or now_us, '0', client, who)
@@ -24,7 +21,7 @@ if ours then
 end
 local known_as = insider(next_owner) and next_owner or ARGV[1]
 local inside = insider(known_as)
-if not inside or inside.mode ~= mode or not proven(inside.fence, inside.block) then
+if not inside or inside.mode ~= mode or not is_of(proof, inside.fence, inside.block) then
   return {0}
 end
 redis.call('HDEL', in_key, known_as)

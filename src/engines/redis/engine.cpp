@@ -352,6 +352,9 @@ void engine::renew_part(std::span<seam::renewal> part, time_point give_up) {
       --open;
       part[i].sent = sent;
       settle_renewal(said, part[i]);
+      // Who renews only one hears why not; among many, each keeps its own outcome.
+      const bool refused = said.failed() && part[i].outcome == seam::renewal::result::unknown;
+      if (refused && part.size() == 1) refuse(said.failure(), part[i].held.name->view());
     }
   }
 }

@@ -52,6 +52,14 @@ local function add(fence, more)
   return string.format('%010d%09d', high, low)
 end
 
+-- Whether a fence is one of a grant's own: from its first to the end of its last block. The block
+-- of whoever is alone at the name is the one in the record.
+local function is_of(fence, first, block)
+  if fence <= first then return fence == first end
+  block = pad(block or record() or first)
+  return fence <= add(block > first and block or first, BLOCK - 1)
+end
+
 -- max(last block + 4096, time): by the counter while there is one, by the clock when it was lost.
 -- False at the end of all fences.
 local function next_block()

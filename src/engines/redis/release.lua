@@ -2,12 +2,12 @@
 local answer = 0
 local owner, token = string.match(ARGV[1], '^(%x+):(%d+)$')
 local ours, fence = holder()
-if ours == owner and fence == token then
+if ours == owner and is_of(token, fence) then
   free_name()
   answer = 1
 else
   local inside = insider(owner)
-  if inside and inside.fence == token then
+  if inside and is_of(token, inside.fence, inside.block) then
     remove_insider(owner)
     answer = 1
   end

@@ -9,7 +9,7 @@ local ours, first = holder()
 local inside = insider(owner)
 local more = ''
 if shares and inside and inside.mode == 'p' then return {0} end
-if ours == owner and first == fence then
+if ours == owner and is_of(fence, first) then
   redis.call('PEXPIRE', name, lease, 'GT')
   local block, since, ticket, client, who = record()
   if wants_fences then more = next_block() or '' end
@@ -22,10 +22,10 @@ if ours == owner and first == fence then
     local last, came, _, from, known_as = record()
     redis.call('DEL', in_key)
     write_insider(owner, {wish = 's', ends = now + math.max(lease, redis.call('PTTL', name)),
-                  since = came or now_us, client = from or '0', fence = fence,
-                  block = last or fence, ticket = '0', who = known_as or '?'})
+                  since = came or now_us, client = from or '0', fence = first,
+                  block = last or first, ticket = '0', who = known_as or '?'})
   end
-elseif inside and inside.fence == fence then
+elseif inside and is_of(fence, inside.fence, inside.block) then
   inside.ends = math.max(inside.ends, now + lease)
   if takes_up then inside.ticket = '0' end
   if shares then inside.wish = 's' end
