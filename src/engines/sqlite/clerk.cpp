@@ -145,7 +145,7 @@ void clerk::renew(seam::renewal& item) {
   const bool lost = mine == nullptr || mine->ends <= now_ ||
                     (item.share && mine->want.mode == claim_mode::permit);
   if (!lost) {
-    if (item.detach) mine->client = nobody;
+    if (item.detach) mine->client = without_process(mine->client);
     if (item.want_fences && at.row.top < fence::max_value) {
       const auto [first, last] = take_block(at);
       mine->last = last;
@@ -218,6 +218,14 @@ bool clerk::break_lock(const lock_name& name, const owner_id& owner) {
   serve(at);
   save(at);
   return broken;
+}
+
+// Others still see who took it.
+client_number clerk::without_process(client_number client) {
+  const ledger::person& known = rows_.client(client);
+  if (known.who.empty()) return nobody;
+  const bool unbound = known.process == process_id{};
+  return unbound ? client : sqlite::add_client(rows_.base(), {}, known.who, now_);
 }
 
 client_number clerk::add_client(std::string_view who, std::int64_t pid) {

@@ -104,6 +104,8 @@ class clerk {
   static holder* find_holder(scene& at, const owner_id& owner);
   static holder* find_holder(scene& at, const owner_id& owner, std::int64_t fence);
   void extend(scene& at, holder& one, duration lease);
+  /// A client of the same description that cannot die.
+  client_number without_process(client_number client);
   /// An exclusive holder becomes one who shares.
   void share(scene& at, holder& one);
   holder& join(scene& at, holder fresh);

@@ -26,7 +26,7 @@ CREATE TABLE about (
 );
 CREATE TABLE clients (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
-  pid INTEGER NOT NULL,
+  pid INTEGER NOT NULL,         -- 0: of a detached hold, which is bound to no process
   start INTEGER NOT NULL,       -- in clock ticks since boot: pids are used again
   pid_ns INTEGER NOT NULL,
   who TEXT NOT NULL,
@@ -217,7 +217,7 @@ void begin_new_boot(database& database, const surroundings& here) {
 void check_time_namespace(database& database, const surroundings& here) {
   if (database.ask_number("SELECT time_ns FROM about") == here.time_ns) return;
   const bool unused =
-      database.ask_number("SELECT count(*) FROM clients") == 0 &&
+      database.ask_number("SELECT count(*) FROM clients WHERE pid <> 0") == 0 &&
       database.ask_number("SELECT count(*) FROM claims") == 0 &&
       database.ask_number("SELECT count(*) FROM locks WHERE owner IS NOT NULL") == 0;
   if (!unused) {
@@ -303,6 +303,9 @@ void sweep(database& database, time_point now) {
       "WHERE owner IS NULL AND crowd = 0 AND since < ?1), 0))",
       now - idle_for);
   run("DELETE FROM locks WHERE owner IS NULL AND crowd = 0 AND since < ?1", now - idle_for);
+  database.run(
+      "DELETE FROM clients WHERE pid = 0 AND id NOT IN "
+      "(SELECT client FROM locks WHERE owner IS NOT NULL UNION SELECT client FROM claims)");
   run("UPDATE about SET swept = ?1", now);
 }
 
