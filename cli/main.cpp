@@ -1,7 +1,10 @@
 // The command line: reads the arguments, calls one command, turns errors into exit codes.
 #include "cli/command.hpp"
+#include "cli/commands/acquire.hpp"
 #include "cli/commands/doctor.hpp"
 #include "cli/commands/engines.hpp"
+#include "cli/commands/hold.hpp"
+#include "cli/commands/receipts.hpp"
 #include "cli/commands/run.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/loader.hpp"
@@ -36,8 +39,8 @@ void keep_standard_descriptors_apart() {
 /// In the order in which --help shows them.
 std::vector<command> offer_all(CLI::App& program, const behind_dashes& behind) {
   return {
-      offer_run(program, behind),
-      offer_engines(program),
+      offer_run(program, behind), offer_hold(program),    offer_acquire(program),
+      offer_renew(program),       offer_release(program), offer_engines(program),
       offer_doctor(program),
   };
 }

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import doctor_cases
 import guardian_cases
+import hold_cases
 import option_cases
+import receipt_cases
 import run_cases
 import run_lock_cases
 import shell_cases
@@ -34,6 +36,8 @@ def check(tally):
     run_lock_cases.check(tally)
     guardian_cases.check(tally)
     terminal_cases.check(tally)
+    hold_cases.check(tally)
+    receipt_cases.check(tally)
     doctor_cases.check(tally)
     check_script(tally)
     check_bench(tally)

@@ -1,0 +1,14 @@
+// The commands `crosslock renew` and `crosslock release`.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace crosslock::cli {
+
+/// Extends the lease of a lock that somebody has a receipt for.
+command offer_renew(CLI::App& program);
+
+/// Gives such a lock back.
+command offer_release(CLI::App& program);
+
+}  // namespace crosslock::cli

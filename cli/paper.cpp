@@ -1,0 +1,141 @@
+#include "cli/paper.hpp"
+
+#include "cli/command.hpp"
+#include "engine/registry.hpp"
+
+#include <crosslock/error.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace crosslock::cli {
+namespace {
+
+std::string first_line(std::istream& in) {
+  std::string line;
+  std::getline(in, line);
+  while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+  return line;
+}
+
+std::string text_of(const std::vector<std::string>& given, std::istream& in) {
+  if (given.size() > 1) throw usage_error{"expected one RECEIPT, and nothing else behind it"};
+  if (!given.empty()) return given.front() == "-" ? first_line(in) : given.front();
+  const char* const kept = std::getenv("CROSSLOCK_RECEIPT");
+  if (kept != nullptr && *kept != '\0') return kept;
+  throw usage_error{"RECEIPT is required: what 'crosslock acquire' has printed, or - to read it " +
+                    std::string{"from standard input, or nothing when CROSSLOCK_RECEIPT is set"}};
+}
+
+const seam::traits& traits_at(const place& where) {
+  return *seam::require_engine(seam::parse_url(where.url)).offers;
+}
+
+}  // namespace
+
+void offer_receipt(CLI::App& words, std::vector<std::string>& given) {
+  words.add_option("RECEIPT", given, "What acquire has printed; -: read it from standard input")
+      ->type_name("");
+}
+
+receipt read_receipt(const std::vector<std::string>& given, std::istream& in) {
+  const std::string text = text_of(given, in);
+  try {
+    return receipt::parse(text);
+  } catch (const error& why) {
+    throw usage_error{std::string{why.what()} + "; give it as 'crosslock acquire' has printed it"};
+  }
+}
+
+void require_receipts(const place& where) {
+  const seam::traits& there = traits_at(where);
+  if (there.outlives_process && !there.within_process) return;
+  const std::string engine{there.name};
+  throw error{errc::unsupported,
+              "a lock of the engine '" + engine +
+                  "' ends with the process that took it, so there are no receipts for it: use "
+                  "'crosslock run' or 'crosslock hold', or another engine (--url, CROSSLOCK_URL)",
+              {.engine = engine}};
+}
+
+void require_receipts(const place& where, const receipt& paper) {
+  const std::string there{traits_at(where).name};
+  if (paper.engine != there) {
+    throw error{errc::conflict, "the receipt is of the engine '" + paper.engine + "', but " +
+                                    where.source + " names '" + there +
+                                    "': say where its lock is kept, with --url or CROSSLOCK_URL"};
+  }
+  require_receipts(where);
+}
+
+void offer_format(CLI::App& words, std::optional<std::string>& format) {
+  words.add_option("--format", format, "Print variables for a shell or systemd (env), or JSON")
+      ->check(CLI::IsMember({"env", "json"}));
+}
+
+paper_format read_format(const std::optional<std::string>& format) {
+  if (!format) return paper_format::bare;
+  return *format == "env" ? paper_format::env : paper_format::json;
+}
+
+// Both read double quotes alike: a backslash takes the meaning from these four, and stays where it
+// is before all others. They differ about single quotes: systemd has no way to put one inside.
+std::string quoted_value(std::string_view value) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:%+@-";
+  if (!value.empty() && value.find_first_not_of(plain) == std::string_view::npos) {
+    return std::string{value};
+  }
+  std::string text = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\' || c == '`' || c == '$') text += '\\';
+    text += c;
+  }
+  return text + '"';
+}
+
+std::string_view mode_word(claim_mode mode) noexcept {
+  switch (mode) {
+    case claim_mode::exclusive:
+      return "exclusive";
+    case claim_mode::shared:
+      return "shared";
+    case claim_mode::permit:
+      return "permit";
+  }
+  return "";
+}
+
+std::string shown(const receipt& paper, std::string_view name, duration lease,
+                  paper_format format) {
+  const std::string text = paper.to_string();
+  if (format == paper_format::bare) return text + '\n';
+  if (format == paper_format::json) {
+    const nlohmann::ordered_json object{
+        {"receipt", text},
+        {"name", name},
+        {"fence", paper.fence.to_string()},
+        {"owner_id", paper.owner.to_string()},
+        {"engine", paper.engine},
+        {"mode", mode_word(paper.mode)},
+        {"lease_ms", lease / std::chrono::milliseconds{1}},
+    };
+    return object.dump() + '\n';
+  }
+  const std::pair<std::string_view, std::string> variables[] = {
+      {"CROSSLOCK_RECEIPT", text},
+      {"CROSSLOCK_NAME", std::string{name}},
+      {"CROSSLOCK_FENCE", paper.fence.to_string()},
+      {"CROSSLOCK_OWNER_ID", paper.owner.to_string()},
+      {"CROSSLOCK_ENGINE", paper.engine},
+  };
+  std::string lines;
+  for (const auto& [variable, value] : variables) {
+    lines.append(variable).append("=").append(quoted_value(value)).append("\n");
+  }
+  return lines;
+}
+
+}  // namespace crosslock::cli
