@@ -5,6 +5,7 @@
 #include <crosslock/owner_id.hpp>
 #include <crosslock/time.hpp>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct claim_info {
   duration age{};            ///< held, or waited, for so long
   duration lease_left{};     ///< holders: what is left of the lease
   crosslock::fence fence{};  ///< holders: the fence the grant began with
+  std::int32_t permits = 1;  ///< permit claims: how many ...
+  std::int32_t of = 1;       ///< ... of how many
+  /// Holders: not one of ours, but of another library at the same key. It has no fence, its age is
+  /// not known, and a lease_left of duration::max() says that it never ends by itself.
+  bool foreign = false;
 };
 
 /// Holders first come first, then the line in order.

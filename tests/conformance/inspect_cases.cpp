@@ -55,6 +55,40 @@ TEST_P(inspect, look_shows_the_holder_and_the_line_in_order) {
   });
 }
 
+TEST_P(inspect, look_shows_how_many_permits_of_how_many) {
+  play([this] {
+    const client locks = stage().connect();
+    const client eyes = stage().connect();
+    if (!stage().traits().permits) return;  // permits.* say what such an engine answers
+    semaphore lock{locks, "name", 5};
+    const auto two = lock.acquire(2);
+    const auto alone = eyes.look("name").holders;
+    ASSERT_EQ(alone.size(), 1U);
+    EXPECT_EQ(std::pair(alone[0].permits, alone[0].of), std::pair(2, 5));
+    auto three = lock.acquire(3);
+    crew threads{stage().clock()};
+    threads.start([&] {
+      semaphore waiting{stage().connect(), "name", 5};
+      EXPECT_TRUE(waiting.try_acquire_for(20s, 4));
+    });
+    EXPECT_TRUE(line_reaches(eyes, "name", 1));
+    const lock_info seen = eyes.look("name");
+    ASSERT_EQ(seen.holders.size(), 2U);
+    for (const claim_info& each : seen.holders) {
+      EXPECT_EQ(each.mode, claim_mode::permit);
+      EXPECT_EQ(std::pair(each.permits, each.of), std::pair(each.owner == two.owner() ? 2 : 3, 5));
+      EXPECT_FALSE(each.foreign);
+    }
+    EXPECT_EQ(std::pair(seen.line[0].permits, seen.line[0].of), std::pair(4, 5));
+    mutex whole{locks, "other"};
+    const auto held = whole.acquire();
+    const claim_info other = eyes.look("other").holders.at(0);
+    EXPECT_EQ(std::pair(other.permits, other.of), std::pair(1, 1));
+    EXPECT_EQ(three.release(), release_result::released);
+    EXPECT_TRUE(eyes.break_lock("name", two.owner()));
+  });
+}
+
 TEST_P(inspect, look_at_what_nobody_uses_shows_nothing) {
   play([this] {
     const client locks = stage().connect();

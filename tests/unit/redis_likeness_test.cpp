@@ -44,7 +44,8 @@ std::string shown(const std::vector<claim_info>& claims, bool in_order) {
   std::vector<std::string> each;
   for (const claim_info& one : claims) {
     each.push_back(one.owner.to_string().substr(0, 4) + "/" +
-                   std::to_string(static_cast<int>(one.mode)));
+                   std::to_string(static_cast<int>(one.mode)) + "/" + std::to_string(one.permits) +
+                   "/" + std::to_string(one.of));
   }
   if (!in_order) std::ranges::sort(each);
   std::string text;

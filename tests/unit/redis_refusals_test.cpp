@@ -176,7 +176,18 @@ TEST_F(redis_refusals, a_foreign_value_at_the_key_is_a_holder_whatever_it_says) 
     say({"SET", "a", value});
     EXPECT_EQ(client.ask(engine_rig::claim("a")).result, seam::ask_result::busy) << value;
     EXPECT_EQ(server.say({"GET", "a"}).text, value);
+    const lock_info seen = client.engine->look(*engine_rig::claim("a").name, client.soon());
+    ASSERT_EQ(seen.holders.size(), 1U) << value;
+    EXPECT_TRUE(seen.holders[0].foreign);
+    EXPECT_EQ(seen.holders[0].owner.nobody(), value != looks_like_ours);
+    EXPECT_EQ(seen.holders[0].fence, fence{});
+    EXPECT_EQ(seen.holders[0].lease_left, duration::max());
+    EXPECT_NE(seen.holders[0].who.find("'" + value + "'"), std::string::npos);
   }
+  say({"SET", "a", "x", "PX", "60000"});
+  const lock_info seen = client.engine->look(*engine_rig::claim("a").name, client.soon());
+  EXPECT_LE(seen.holders.at(0).lease_left, 60s);
+  EXPECT_GT(seen.holders.at(0).lease_left, 50s);
   say({"DEL", "a"});
   expect_works();
 }

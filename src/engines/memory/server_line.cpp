@@ -206,7 +206,9 @@ lock_info server::inspect(const name_state& name, server_time now) const {
                             .who = text(one.who),
                             .age = now - one.since,
                             .lease_left = one.end - now,
-                            .fence = fence{one.first}});
+                            .fence = fence{one.first},
+                            .permits = one.want.permits,
+                            .of = one.want.of});
   }
   for (const auto& [ticket, one] : name.line) {
     if (one.place_end <= now) continue;
@@ -215,7 +217,9 @@ lock_info server::inspect(const name_state& name, server_time now) const {
                          .who = text(one.who),
                          .age = now - one.since,
                          .lease_left = {},
-                         .fence = {}});
+                         .fence = {},
+                         .permits = one.want.permits,
+                         .of = one.want.of});
   }
   return info;
 }

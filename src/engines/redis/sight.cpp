@@ -13,6 +13,7 @@ namespace crosslock::redis {
 namespace {
 
 constexpr std::string_view shared_mark = "crosslock:shared";
+constexpr std::int64_t no_key = -2;  // what PTTL answers
 
 /// Words between spaces; the last one is all that is left.
 class fields {
@@ -37,17 +38,27 @@ class fields {
   std::string_view rest_;
 };
 
-claim_mode mode_of(std::string_view word) noexcept {
-  return word == "s"             ? claim_mode::shared
-         : word.starts_with("p") ? claim_mode::permit
-                                 : claim_mode::exclusive;
+std::int32_t permits_in(std::string_view digits) noexcept {
+  std::int32_t value = 1;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+/// A wish as scripts write it: `x`, `u`, `s`, or `p:2:5`, two of five permits.
+void read_wish(std::string_view word, claim_info& into) noexcept {
+  if (word == "s") into.mode = claim_mode::shared;
+  if (!word.starts_with("p:")) return;
+  into.mode = claim_mode::permit;
+  const std::size_t colon = std::min(word.find(':', 2), word.size() - 1);
+  into.permits = permits_in(word.substr(2, colon - 2));
+  into.of = permits_in(word.substr(colon + 1));
 }
 
 claim_info read_waiter(std::string_view ticket, std::string_view text, std::int64_t now_us) {
   fields in{text};
   claim_info one;
   one.owner = owner_id::parse(in.word()).value_or(owner_id{});
-  one.mode = mode_of(in.word());
+  read_wish(in.word(), one);
   one.age = span_of_microseconds(now_us) - span_of_microseconds(fields{ticket}.number());
   in.word();  // lease
   in.word();  // offer
@@ -60,7 +71,7 @@ claim_info read_insider(std::string_view owner, std::string_view text, std::int6
   fields in{text};
   claim_info one;
   one.owner = owner_id::parse(owner).value_or(owner_id{});
-  one.mode = mode_of(in.word());
+  read_wish(in.word(), one);
   one.lease_left = span_of_milliseconds(in.number()) - span_of_microseconds(now_us);
   one.age = span_of_microseconds(now_us) - span_of_microseconds(in.number());
   in.word();  // client
@@ -89,7 +100,8 @@ claim_info read_holder(std::string_view value, std::int64_t rest_ms, std::string
     one.who = in.rest();
   } else {
     one.owner = owner.value_or(owner_id{});
-    one.who = "a lock of another library, value '" + std::string{value.substr(0, 64)} + "'";
+    one.foreign = true;
+    one.who = "another library, value '" + std::string{value.substr(0, 64)} + "'";
   }
   return one;
 }
@@ -109,7 +121,8 @@ lock_info read_sight(std::string name, const reply& said) {
     info.holders.push_back(read_insider(owner, in.text(), now_us));
   }
   std::ranges::sort(info.holders, {}, &claim_info::fence);
-  if (!held.empty() && held != shared_mark) {
+  // What another library has put there may be an empty text; PTTL knows whether there is a key.
+  if (rest_ms != no_key && held != shared_mark) {
     info.holders.push_back(read_holder(held, rest_ms, record, now_us));
   }
   for (std::size_t count = in.array(); count > 1; count -= 2) {

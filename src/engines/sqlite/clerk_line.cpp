@@ -22,7 +22,9 @@ claim_info describe(ledger& rows, const holder& one, time_point now) {
           .who = rows.client(one.client).who,
           .age = now - one.since,
           .lease_left = one.ends - now,
-          .fence = fence{one.first}};
+          .fence = fence{one.first},
+          .permits = one.want.permits,
+          .of = one.want.of};
 }
 
 }  // namespace
@@ -254,7 +256,9 @@ lock_info inspect(ledger& rows, std::string_view name, const process_id& self, t
                          .who = rows.client(one->client).who,
                          .age = now - one->since,
                          .lease_left = {},
-                         .fence = {}});
+                         .fence = {},
+                         .permits = one->want.permits,
+                         .of = one->want.of});
   }
   return info;
 }
