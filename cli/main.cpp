@@ -1,11 +1,16 @@
 // The command line: reads the arguments, calls one command, turns errors into exit codes.
 #include "cli/command.hpp"
 #include "cli/commands/acquire.hpp"
+#include "cli/commands/break_lock.hpp"
 #include "cli/commands/doctor.hpp"
 #include "cli/commands/engines.hpp"
 #include "cli/commands/hold.hpp"
+#include "cli/commands/list.hpp"
 #include "cli/commands/receipts.hpp"
 #include "cli/commands/run.hpp"
+#include "cli/commands/show.hpp"
+#include "cli/commands/top.hpp"
+#include "cli/commands/watch.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/loader.hpp"
 #include "cli/say.hpp"
@@ -40,8 +45,9 @@ void keep_standard_descriptors_apart() {
 std::vector<command> offer_all(CLI::App& program, const behind_dashes& behind) {
   return {
       offer_run(program, behind), offer_hold(program),    offer_acquire(program),
-      offer_renew(program),       offer_release(program), offer_engines(program),
-      offer_doctor(program),
+      offer_renew(program),       offer_release(program), offer_list(program),
+      offer_show(program),        offer_watch(program),   offer_top(program),
+      offer_break(program),       offer_engines(program), offer_doctor(program),
   };
 }
 

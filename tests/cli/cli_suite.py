@@ -11,6 +11,7 @@ from pathlib import Path
 import doctor_cases
 import guardian_cases
 import hold_cases
+import look_cases
 import option_cases
 import receipt_cases
 import run_cases
@@ -38,6 +39,7 @@ def check(tally):
     terminal_cases.check(tally)
     hold_cases.check(tally)
     receipt_cases.check(tally)
+    look_cases.check(tally)
     doctor_cases.check(tally)
     check_script(tally)
     check_bench(tally)

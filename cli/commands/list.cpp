@@ -1,0 +1,76 @@
+#include "cli/commands/list.hpp"
+
+#include "cli/exit_code.hpp"
+#include "cli/looking/eyes.hpp"
+#include "cli/looking/lock_json.hpp"
+#include "cli/looking/lock_text.hpp"
+#include "cli/looking/repeat.hpp"
+
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+namespace crosslock::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct list_request {
+  place_flags where;
+  std::string beginning;
+  bool json = false;
+  bool names = false;
+  bool all = false;
+  bool watch = false;
+  std::optional<std::string> interval;
+};
+
+nlohmann::ordered_json all_in_one(const seen_locks& locks) {
+  nlohmann::ordered_json objects = nlohmann::ordered_json::array();
+  for (const lock_info& each : locks) objects.push_back(lock_json(each));
+  return {{"locks", std::move(objects)}};
+}
+
+void print_once(const list_request& wanted, const seen_locks& locks, std::ostream& out) {
+  if (wanted.json) {
+    for (const lock_info& each : locks) print_object(out, lock_json(each));
+  } else if (wanted.names) {
+    for (const lock_info& each : locks) out << title_of(each) << '\n';
+  } else {
+    for (const std::string& each : list_lines(locks, canvas_of_output())) out << each << '\n';
+  }
+}
+
+int list(const list_request& wanted, std::ostream& out) {
+  const duration interval = read_interval(wanted.interval, 1s);
+  eyes looking{wanted.where, wanted.all};
+  const auto look = [&] { return looking.list(wanted.beginning); };
+  if (wanted.watch) {
+    repeat({look, list_lines, all_in_one, interval, wanted.json}, out);
+  } else {
+    print_once(wanted, look(), out);
+  }
+  return exit_code::success;
+}
+
+}  // namespace
+
+command offer_list(CLI::App& program) {
+  CLI::App* const words =
+      program.add_subcommand("list", "Show who holds which locks, and who waits for them");
+  const auto wanted = std::make_shared<list_request>();
+  words->add_option("PREFIX", wanted->beginning, "Only names that begin so");
+  auto* const json = words->add_flag("--json", wanted->json, "One JSON object per line");
+  auto* const watch =
+      words->add_flag("--watch", wanted->watch, "Again and again, when something has changed");
+  words->add_option("-d,--interval", wanted->interval, "With --watch: how often to look (1s)");
+  words->add_flag("--names", wanted->names, "Only the names, one per line")
+      ->excludes(json)
+      ->excludes(watch);
+  words->add_flag("--all", wanted->all, "Also what elections and barriers lock for themselves");
+  offer_place(*words, wanted->where);
+  return {words, [wanted] { return list(*wanted, std::cout); }};
+}
+
+}  // namespace crosslock::cli

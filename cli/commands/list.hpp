@@ -1,0 +1,11 @@
+// The command `crosslock list`.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace crosslock::cli {
+
+/// Who holds what, and who waits for it.
+command offer_list(CLI::App& program);
+
+}  // namespace crosslock::cli
