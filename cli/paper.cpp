@@ -1,6 +1,7 @@
 #include "cli/paper.hpp"
 
 #include "cli/command.hpp"
+#include "cli/say.hpp"
 #include "engine/registry.hpp"
 
 #include <crosslock/error.hpp>
@@ -94,18 +95,6 @@ std::string quoted_value(std::string_view value) {
     text += c;
   }
   return text + '"';
-}
-
-std::string_view mode_word(claim_mode mode) noexcept {
-  switch (mode) {
-    case claim_mode::exclusive:
-      return "exclusive";
-    case claim_mode::shared:
-      return "shared";
-    case claim_mode::permit:
-      return "permit";
-  }
-  return "";
 }
 
 std::string shown(const receipt& paper, std::string_view name, duration lease,

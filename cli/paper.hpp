@@ -35,7 +35,6 @@ paper_format read_format(const std::optional<std::string>& format);
 
 /// A value as a shell reads it, and systemd in an EnvironmentFile.
 std::string quoted_value(std::string_view value);
-std::string_view mode_word(claim_mode mode) noexcept;
 
 /// All that is to be printed, with the end of the last line. `name`: as the user knows it.
 std::string shown(const receipt& paper, std::string_view name, duration lease, paper_format format);

@@ -15,6 +15,18 @@ void print_line(std::ostream& out, const nlohmann::ordered_json& object) {
   out << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }
 
+std::string_view mode_word(claim_mode mode) noexcept {
+  switch (mode) {
+    case claim_mode::shared:
+      return "shared";
+    case claim_mode::permit:
+      return "permit";
+    case claim_mode::exclusive:
+      break;
+  }
+  return "exclusive";
+}
+
 bool likes_colours(int descriptor) {
   const char* const no = std::getenv("NO_COLOR");
   const char* const kind = std::getenv("TERM");

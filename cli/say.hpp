@@ -1,6 +1,8 @@
 // How the program speaks: to people on standard error, to programs in lines of JSON.
 #pragma once
 
+#include <crosslock/inspect.hpp>
+
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -13,6 +15,9 @@ void complain(std::string_view text);
 
 /// One line; bytes that are no UTF-8 are replaced. Written out at once.
 void print_line(std::ostream& out, const nlohmann::ordered_json& object);
+
+/// exclusive, shared or permit.
+std::string_view mode_word(claim_mode mode) noexcept;
 
 enum class colour { plain, bold, dim, red, green, yellow };
 

@@ -3,6 +3,7 @@
 
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/looking/plain_text.hpp"
 #include "cli/say.hpp"
 #include "cli/times.hpp"
 
@@ -61,7 +62,7 @@ class waiting_note {
 };
 
 std::string describe(const claim_info& holder) {
-  return "held by " + holder.who + " for " + show_time(holder.age);
+  return "held by " + printable(holder.who) + " for " + show_time(holder.age);
 }
 
 std::string waiting_note::in_the_way() {

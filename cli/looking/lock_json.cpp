@@ -2,6 +2,7 @@
 
 #include "cli/looking/kind.hpp"
 #include "cli/looking/who_text.hpp"
+#include "cli/say.hpp"
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -54,18 +55,6 @@ std::string without_controls(const std::string& json) {
 }
 
 }  // namespace
-
-std::string_view mode_word(claim_mode mode) noexcept {
-  switch (mode) {
-    case claim_mode::shared:
-      return "shared";
-    case claim_mode::permit:
-      return "permit";
-    case claim_mode::exclusive:
-      break;
-  }
-  return "exclusive";
-}
 
 void add_identity(ordered_json& object, const claim_info& claim) {
   object["who"] = claim.who;

@@ -9,8 +9,6 @@
 
 namespace crosslock::cli {
 
-std::string_view mode_word(claim_mode mode) noexcept;
-
 /// Who it is: who, user, host, pid, program, note, foreign; what is not known is null.
 void add_identity(nlohmann::ordered_json& object, const claim_info& claim);
 /// Which claim it is: owner_id and mode, of permits also how many of how many.

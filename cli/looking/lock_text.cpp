@@ -3,6 +3,7 @@
 #include "cli/looking/kind.hpp"
 #include "cli/looking/lock_json.hpp"
 #include "cli/looking/plain_text.hpp"
+#include "cli/say.hpp"
 #include "cli/times.hpp"
 
 #include <algorithm>

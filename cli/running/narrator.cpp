@@ -11,22 +11,6 @@
 #include <utility>
 
 namespace crosslock::cli {
-namespace {
-
-std::string_view mode_name(claim_mode mode) {
-  switch (mode) {
-    case claim_mode::exclusive:
-      return "exclusive";
-    case claim_mode::shared:
-      return "shared";
-    case claim_mode::permit:
-      return "permit";
-  }
-  return "";
-}
-
-}  // namespace
-
 narrator::narrator(std::string name, bool verbose, int status)
     : name_{std::move(name)}, verbose_{verbose}, status_{status} {}
 
@@ -46,7 +30,7 @@ void narrator::acquired(const hold& held, std::string_view engine, duration leas
         {"fence", held.fence().to_string()},
         {"owner_id", held.owner().to_string()},
         {"engine", engine},
-        {"mode", mode_name(held.mode())},
+        {"mode", mode_word(held.mode())},
         {"lease_ms", lease / std::chrono::milliseconds{1}}},
        "holds '" + name_ + "', fence " + held.fence().to_string() + ", lease " + show_time(lease));
 }
