@@ -119,6 +119,7 @@ class watchman {
         if (!stopping_) times_ = letter.times;
         break;
       case order::kind::pass_on:
+        launch();  // who is meant by the signal must be there
         if (group_) group_->send(letter.signal);
         break;
       case order::kind::stop:

@@ -1,6 +1,7 @@
 """What becomes of a command, and of everything it has started, when the program, its guardian or
 its lock goes. On the embedded engine and on Redis, with leases of one second."""
 
+import fcntl
 import os
 import signal
 import sqlite3
@@ -10,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from doctor_cases import redis_server
-from running import PATIENCE, Running, command_of, is_alive, once, wait_until
+from running import HOLDS, PATIENCE, Running, command_of, is_alive, once, wait_until
 from tally import environment
 
 FAMILY = Path(__file__).parent / "family.py"
@@ -22,6 +23,7 @@ def check(tally):
     with tempfile.TemporaryDirectory(prefix="crosslock-guardian-") as folder:
         env = environment(CROSSLOCK_URL=f"sqlite://{folder}/locks.db", CROSSLOCK_LEASE="1s")
         check_signals(tally, env)
+        check_early_signal(tally, env)
         check_guardian_killed(tally, env)
         check_guardian_frozen(tally, env, folder)
         check_leftovers(tally, env)
@@ -53,6 +55,22 @@ def check_signals(tally, env):
         expected = [f"{role} {short}" for role in ("grandchild", "child", "parent")]
         tally.check(f"{short} reaches the command, its child and its grandchild",
                     (code, out.splitlines(), err) == (5, expected, ""), f"{code} {out}{err}")
+
+
+def check_early_signal(tally, env):
+    """A signal that is there when the lock comes: the run is held up between the two by a full
+    pipe for what it tells."""
+    status, ours = os.pipe()
+    fcntl.fcntl(ours, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(ours, b"x" * 4000)
+    running = Running("early", HOLDS, env, flags=["--status-fd", str(ours)], pass_fds=[ours])
+    wait_until(lambda: once("-n", "early", "true", env=env)[0] == 75)
+    running.send(signal.SIGTERM)
+    os.close(ours)
+    os.read(status, 4096)
+    code = running.end()[0]
+    tally.check("a signal from before the launch reaches the command", code == 143, f"{code}")
+    os.close(status)
 
 
 def check_ends(tally, env, engine):
