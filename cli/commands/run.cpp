@@ -191,6 +191,11 @@ int run_under(const scene& on, const client& locks, int& ended_by) {
                                    .owner = held.owner().to_string(),
                                    .engine = std::string{locks.engine()}});
   const int code = ending{on.plan, on.story, held}.settle(ended, signals, granted_at);
+  if (ended.interrupted && code == ended.exit_code && getsid(0) != getpid()) {
+    // A script that runs us in a loop is in our group. It has not got it, and would go on.
+    kill(0, SIGINT);
+    ended_by = SIGINT;
+  }
   return ended.cannot ? report_failure(on.wanted.command[0], *ended.cannot) : code;
 }
 

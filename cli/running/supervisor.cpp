@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -27,12 +28,13 @@ class supervisor {
 
   verdict run(const lock_facts& facts) {
     read_lease();
-    given_ = how_.keyboard.is_ours();
+    // Where the output goes elsewhere, the next program of a pipeline may want the keyboard.
+    const bool in_front = how_.keyboard.is_ours() && isatty(STDOUT_FILENO) == 1;
     // The guardian looks at the clock itself before it starts anything.
     if (how_.held.lost().stop_requested()) {
       come_too_late();
     } else {
-      how_.guard.launch(facts, times_, given_);
+      how_.guard.launch(facts, times_, in_front);
     }
     while (!over_) {
       alarm_.set(next_step());
@@ -41,7 +43,7 @@ class supervisor {
       pass_signals_on();
       if (!over_) look_at_lease();
     }
-    if (given_) how_.keyboard.take_back();
+    how_.keyboard.take_back_from(how_.guard.command());
     return outcome_;
   }
 
@@ -138,6 +140,8 @@ class supervisor {
         break;
       case report::kind::ended:
         outcome_.exit_code = news.number;
+        outcome_.interrupted =
+            news.number == 128 + SIGINT && how_.keyboard.is_with(how_.guard.command());
         ended_at_ = boot_clock::now();
         how_.story.ended(news.number);
         break;
@@ -150,10 +154,13 @@ class supervisor {
   /// Ctrl-Z: the shell that has started us must see that we are stopped, too. Nothing is renewed
   /// then, so whoever comes back too late finds the command stopped for good.
   void pause_with_it(int signal) {
-    if (signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU) return;
-    if (given_) how_.keyboard.take_back();
-    given_ = false;
-    kill(0, signal);
+    const bool wants_keyboard = signal == SIGTTIN || signal == SIGTTOU;
+    if (signal != SIGTSTP && !wants_keyboard) return;
+    // What wants the keyboard gets it when it is ours to give.
+    if (!wants_keyboard || !how_.keyboard.is_ours()) {
+      how_.keyboard.take_back_from(how_.guard.command());
+      kill(0, signal == SIGTTOU ? SIGTTIN : signal);  // TTOU does not stop us
+    }
     // Somebody has let us go on, or there is no shell that could have stopped us.
     go_on();
   }
@@ -161,7 +168,6 @@ class supervisor {
   void go_on() {
     if (how_.keyboard.is_ours() && how_.guard.command() != 0) {
       how_.keyboard.give_to(how_.guard.command());
-      given_ = true;
     }
     how_.guard.pass_on(SIGCONT);
   }
@@ -185,7 +191,6 @@ class supervisor {
 
   verdict outcome_;
   bool over_ = false;
-  bool given_ = false;  ///< the group is in the foreground because we put it there
   bool told_of_leftovers_ = false;
   std::optional<time_point> ended_at_;
   time_point expires_{};

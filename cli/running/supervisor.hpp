@@ -26,6 +26,7 @@ struct supervision {
 struct verdict {
   int exit_code = 0;          ///< of the command
   std::optional<int> cannot;  ///< why it could not be executed, as errno
+  bool interrupted = false;   ///< by Ctrl-C, which only the command has got
   bool stopped = false;       ///< because the lock was lost, or was about to be
   bool never_ran = false;     ///< because that was so before it could be started
   bool unguarded = false;     ///< because the guardian was killed

@@ -3,33 +3,35 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 
 namespace crosslock::cli {
 
 terminal::terminal() {
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTTOU);
+  pthread_sigmask(SIG_BLOCK, &stop, nullptr);
   const int opened = ::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
   if (opened >= 0) device_ = {opened, "open"};
 }
 
-bool terminal::is_ours() const {
-  return device_.get() >= 0 && tcgetpgrp(device_.get()) == getpgrp();
+bool terminal::is_ours() const noexcept { return is_with(getpgrp()); }
+
+bool terminal::is_with(pid_t group) const noexcept {
+  return device_.get() >= 0 && tcgetpgrp(device_.get()) == group;
 }
 
 void terminal::give_to(pid_t group) const noexcept {
   if (device_.get() >= 0) tcsetpgrp(device_.get(), group);
 }
 
-void terminal::take_back() const noexcept {
+void terminal::take_back_from(pid_t group) const noexcept {
   if (device_.get() < 0) return;
-  // Whoever is in the background and does this is stopped, unless the signal for it is blocked.
-  sigset_t stop;
-  sigset_t before;
-  sigemptyset(&stop);
-  sigaddset(&stop, SIGTTOU);
-  pthread_sigmask(SIG_BLOCK, &stop, &before);
-  tcsetpgrp(device_.get(), getpgrp());
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const pid_t front = tcgetpgrp(device_.get());
+  const bool gone = front > 1 && kill(-front, 0) != 0 && errno == ESRCH;
+  if (front == group || gone) tcsetpgrp(device_.get(), getpgrp());
 }
 
 }  // namespace crosslock::cli

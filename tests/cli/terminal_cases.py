@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 
-from running import HOLDS, PATIENCE, PROGRAM, Running, wait_until
+from running import HOLDS, PATIENCE, PROGRAM, Running, children_of, wait_until
 from tally import environment
 
 
@@ -55,6 +55,7 @@ def check(tally):
         check_keyboard(tally, env)
         check_interrupt(tally, env)
         check_jobs(tally, env)
+        check_neighbours(tally, env)
         check_note(tally, env)
 
 
@@ -128,6 +129,57 @@ def check_jobs(tally, env):
     there.type("echo code=$?.\n")
     tally.check("a job that is stopped for longer than its lease loses the lock, and is told",
                 gets_in and there.expect("was lost") and there.expect("code=79."), there.said)
+    there.type("exit\n")
+    there.end()
+
+
+ASKS = """import sys
+print("asks", flush=True)
+print("typed", open("/dev/tty").readline()[::-1].strip(), sys.stdin.read().strip(), flush=True)"""
+
+
+def check_neighbours(tally, env):
+    """Those who share the terminal, and the group, with a run."""
+    there = Terminal(["bash", "--norc", "-i"], env)
+    there.expect("% ")
+    there.type("set -b\n")
+    there.type(f"{PROGRAM} run a echo piped | {sys.executable} -c '{ASKS}'\n")
+    there.expect("asks\r\n")
+    there.type("drawkcab\n")
+    tally.check("what a run is piped into can ask the keyboard",
+                there.expect("typed backward piped"), there.said)
+
+    there.type(f"{PROGRAM} run a -- sh -c 'echo be\"\"gun; exec sleep 100'\n")
+    there.expect("begun")
+    run = next(iter(children_of(there.pid)))
+    os.kill(run, signal.SIGSTOP)
+    there.expect("Stopped")
+    there.type("bg\n")
+    there.expect("&")
+    os.kill(run, signal.SIGTERM)
+    ended = there.expect("Exit 143")
+    there.type("echo alive$((1+1))\n")
+    tally.check("a run that ends in the background leaves the terminal to the shell",
+                ended and there.expect("alive2"), there.said)
+
+    there.type("stty tostop\n")
+    there.type(f"{PROGRAM} run -v a true; echo code=$?.\n")
+    tally.check("a run may speak while its command is in the foreground, whatever stty says",
+                there.expect("code=0."), there.said)
+    there.type("stty -tostop\n")
+
+    twice = f"for i in 1 2; do {PROGRAM} run a -- sh -c 'echo be\"\"gun; exec sleep 100'; done"
+    there.type(f"{twice}\n")
+    there.expect("begun")
+    there.type("\x03")
+    there.type("echo code=$?.\n")
+    tally.check("Ctrl-C ends a loop of the shell", there.expect("code=130."), there.said)
+    script = f"for i in 1 2; do {PROGRAM} run a -- sh -c \"echo be\\gun; exec sleep 100\"; done"
+    there.type(f"bash -c '{script}'\n")
+    there.expect("begun")
+    there.type("\x03")
+    there.type("echo code=$?.\n")
+    tally.check("... and a script", there.expect("code=130."), there.said)
     there.type("exit\n")
     there.end()
 
