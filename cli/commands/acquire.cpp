@@ -42,10 +42,11 @@ class unspent_receipt {
  private:
   void give_back() noexcept {
     try {
-      if (locks_.release(paper_) != release_result::unknown) {
+      const release_result result = locks_.release(paper_);
+      if (result == release_result::released) {
         complain("'" + paper_.name.str() + "' was given back");
-        return;
       }
+      if (result != release_result::unknown) return;
     } catch (const std::exception&) {
       // Said below: it is the same for who reads it.
     }

@@ -170,8 +170,32 @@ TEST_F(sqlite_clerk, a_renewal_can_bring_fences_and_untie_the_hold_from_its_proc
   EXPECT_GT(item.more_first.value(), granted.mine.last);
   const auto row = rows_.find("a");
   ASSERT_TRUE(row && row->alone);
-  EXPECT_EQ(row->alone->client, nobody);
+  EXPECT_TRUE(rows_.client(row->alone->client).process == process_id{}) << "bound to no process";
   EXPECT_EQ(row->alone->ends, granted.mine.ends) << "a lease of zero changes nothing";
+}
+
+TEST_F(sqlite_clerk, who_detached_a_hold_is_known_as_long_as_it_is_held) {
+  const auto unbound = [this] {
+    return base_.ask_number("SELECT count(*) FROM clients WHERE pid = 0");
+  };
+  const client_number me = add_client(base_, self_, "me", time_point{} + 1h);
+  const auto claim = claim_for("a", 1);
+  const auto granted = at(0s, me).ask(claim, {});
+  seam::renewal item;
+  item.held = proof_of(claim, granted.mine.first);
+  item.detach = true;
+  at(1ms, me).renew(item);
+  at(2ms, me).renew(item);  // a repeated one finds its own work
+  EXPECT_EQ(unbound(), 1);
+  remove_client(base_, self_, me);
+  sweep(base_, time_point{} + 1h + 3ms);
+  EXPECT_EQ(rows_.client(rows_.find("a")->alone->client).who, "me");
+  item.detach = false;
+  at(4ms).renew(item);
+  EXPECT_EQ(rows_.client(rows_.find("a")->alone->client).who, "me") << "not who renews it";
+  EXPECT_EQ(at(5ms).release(item.held, alone_), seam::release_answer::released);
+  sweep(base_, time_point{} + 1h + 6ms);
+  EXPECT_EQ(unbound(), 0);
 }
 
 TEST_F(sqlite_clerk, shared_claims_hold_together_and_do_not_overtake_an_exclusive_one) {
