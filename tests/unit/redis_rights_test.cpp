@@ -169,6 +169,27 @@ TEST(redis_rights, a_key_outside_of_the_users_rights_is_denied) {
   EXPECT_TRUE(client.give_back(client.take("stock/a")));
 }
 
+TEST(redis_rights, a_refused_renewal_says_why_when_it_is_alone_and_hurts_no_other) {
+  using result = seam::renewal::result;
+  redis_server server;
+  ASSERT_EQ(server.say(least_rights()).text, "OK");
+  engine_rig client{socket_url(server, "?user=ann&password=secret")};
+  const seam::grant mine = client.take("stock/a");
+  seam::grant other = mine;
+  other.name = std::make_shared<const lock_name>("other/a");
+  seam::renewal alone{.held = other, .lease = 30s};
+  expect_error(errc::denied, "NOPERM", [&] {
+    client.engine->renew({&alone, 1}, engine_rig::soon());
+  });
+  EXPECT_EQ(alone.outcome, result::unknown);
+  std::vector<seam::renewal> both(2, alone);
+  both[1].held = mine;
+  client.engine->renew(both, engine_rig::soon());
+  EXPECT_EQ(both[0].outcome, result::unknown);
+  EXPECT_EQ(both[1].outcome, result::renewed);
+  EXPECT_TRUE(client.give_back(mine));
+}
+
 TEST(redis_rights, wrong_and_missing_passwords_are_denied_and_not_shown) {
   redis_server server;
   server.authenticate_with({"AUTH", "master"});
