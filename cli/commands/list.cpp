@@ -4,7 +4,12 @@
 #include "cli/looking/eyes.hpp"
 #include "cli/looking/lock_json.hpp"
 #include "cli/looking/lock_text.hpp"
+#include "cli/looking/plain_text.hpp"
 #include "cli/looking/repeat.hpp"
+
+#include <crosslock/error.hpp>
+
+#include <unistd.h>
 
 #include <chrono>
 #include <iostream>
@@ -32,11 +37,24 @@ nlohmann::ordered_json all_in_one(const seen_locks& locks) {
   return {{"locks", std::move(objects)}};
 }
 
+/// Exact, for scripts; but a name that no program can give, and somebody has forged, is none.
+void print_names(const seen_locks& locks, std::ostream& out) {
+  const bool somebody_looks = isatty(STDOUT_FILENO) == 1;
+  for (const lock_info& each : locks) {
+    try {
+      (void)lock_name::stored(each.name);
+      out << (somebody_looks ? printable(title_of(each)) : title_of(each)) << '\n';
+    } catch (const error&) {
+      continue;
+    }
+  }
+}
+
 void print_once(const list_request& wanted, const seen_locks& locks, std::ostream& out) {
   if (wanted.json) {
     for (const lock_info& each : locks) print_object(out, lock_json(each));
   } else if (wanted.names) {
-    for (const lock_info& each : locks) out << title_of(each) << '\n';
+    print_names(locks, out);
   } else {
     for (const std::string& each : list_lines(locks, canvas_of_output())) out << each << '\n';
   }

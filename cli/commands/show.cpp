@@ -38,7 +38,9 @@ int show(const show_request& wanted, std::ostream& out) {
   } else if (wanted.json) {
     print_object(out, object(look()));
   } else {
-    for (const std::string& each : lines(look(), canvas_of_output())) out << each << '\n';
+    // Nothing of this is cut: whoever asks for one lock wants to know.
+    const canvas endless{.columns = 0, .colours = canvas_of_output().colours};
+    for (const std::string& each : lines(look(), endless)) out << each << '\n';
   }
   return exit_code::success;
 }

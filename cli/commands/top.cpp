@@ -99,7 +99,7 @@ class live_top {
 
   void redraw() {
     const canvas on{screen::size().columns, likes_colours(STDOUT_FILENO)};
-    screen_.draw(page(seen_, where_, on));
+    if (!screen_.draw(page(seen_, where_, on))) quits_ = true;
   }
 
   void heed_signals() {

@@ -1,7 +1,6 @@
 #include "cli/looking/lock_text.hpp"
 
 #include "cli/looking/kind.hpp"
-#include "cli/looking/lock_json.hpp"
 #include "cli/looking/plain_text.hpp"
 #include "cli/say.hpp"
 #include "cli/times.hpp"
@@ -120,11 +119,9 @@ std::vector<std::string> list_lines(const std::vector<lock_info>& locks, const c
 }
 
 std::vector<std::string> show_lines(const lock_info& lock, const canvas& on) {
-  // Nothing of this is ever cut: whoever asks for one lock wants to know.
-  const canvas endless{.columns = 0, .colours = on.colours};
   std::vector<std::string> lines;
   const auto say = [&](const std::string& text, colour paint = colour::plain) {
-    lines.push_back(fitted(text, endless, paint));
+    lines.push_back(fitted(text, on, paint));
   };
   if (lock.holders.empty() && lock.line.empty()) {
     say("nobody holds '" + lock.name + "' or waits for it");

@@ -33,7 +33,8 @@ void draw(std::vector<std::string> lines, std::ostream& out) {
     lines.push_back("... and " + std::to_string(hidden) + " lines more");
   }
   std::string text = "\x1b[H";
-  for (const std::string& each : lines) text += each + "\x1b[K\n";
+  // Erased before the text: behind a full line the cursor still stands on its last letter.
+  for (const std::string& each : lines) text += "\x1b[K" + each + '\n';
   out << text << "\x1b[J" << std::flush;
 }
 

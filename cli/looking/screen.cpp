@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <string_view>
 
 namespace crosslock::cli {
@@ -18,14 +17,15 @@ constexpr std::string_view first_screen = "\x1b[?25h\x1b[?1049l";
 constexpr int of_interest[] = {SIGWINCH, SIGTSTP, SIGCONT, SIGTERM, SIGINT,
                                SIGHUP,   SIGQUIT, SIGUSR1, SIGUSR2};
 
-/// A terminal that cannot be written to has gone, and a signal will say so.
-void write_all(std::string_view text) noexcept {
+/// False when it cannot be written: the terminal has gone.
+bool write_all(std::string_view text) noexcept {
   while (!text.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
+    if (written <= 0) return false;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+  return true;
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ void screen::leave() noexcept {
   if (keyboard_ >= 0) tcsetattr(keyboard_, TCSADRAIN, &before_);
 }
 
-void screen::draw(const std::vector<std::string>& lines) {
+bool screen::draw(const std::vector<std::string>& lines) {
   const std::size_t rows = size().rows;
   std::string text;
   for (std::size_t i = 0; i < std::min(lines.size(), rows); ++i) {
@@ -63,7 +63,7 @@ void screen::draw(const std::vector<std::string>& lines) {
     text += "\x1b[" + std::to_string(i + 1) + ";1H\x1b[K" + lines[i];
   }
   if (lines.size() < rows) text += "\x1b[" + std::to_string(lines.size() + 1) + ";1H\x1b[J";
-  write_all(text);
+  return write_all(text);
 }
 
 screen::extent screen::size() {
@@ -90,9 +90,11 @@ screen_signals::screen_signals() {
     sigaction(each, nullptr, &now);
     if (now.sa_handler != SIG_IGN) sigaddset(&wanted, each);
   }
-  pthread_sigmask(SIG_BLOCK, &wanted, nullptr);
+  pthread_sigmask(SIG_BLOCK, &wanted, &before_);
   arrivals_ = {signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK), "signalfd"};
 }
+
+screen_signals::~screen_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 std::optional<int> screen_signals::next() {
   signalfd_siginfo info{};

@@ -5,6 +5,7 @@
 
 #include <termios.h>
 
+#include <csignal>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -24,8 +25,8 @@ class screen {
   void leave() noexcept;
   void enter();
 
-  /// From the top; what has no room is left out.
-  void draw(const std::vector<std::string>& lines);
+  /// From the top; what has no room is left out. False when the terminal has gone.
+  bool draw(const std::vector<std::string>& lines);
 
   struct extent {
     std::size_t columns = 80;
@@ -49,11 +50,16 @@ class screen {
 class screen_signals {
  public:
   screen_signals();
+  ~screen_signals();
+  screen_signals(const screen_signals&) = delete;
+  screen_signals& operator=(const screen_signals&) = delete;
+
   int descriptor() const noexcept { return arrivals_.get(); }
   /// The next one, without waiting.
   std::optional<int> next();
 
  private:
+  sigset_t before_{};
   cli::descriptor arrivals_;
 };
 

@@ -209,7 +209,7 @@ def check_watch(tally, engine, url):
     with background(url, "watch", "wa", "-d", "20ms") as watching:
         with holder(url, "watched") as held, holder(url, "elsewhere"):
             events = [watching.object()]
-            with background(url, "run", "watched", "--", "bash", "-c", "echo in; exec sleep 9") as w:
+            with background(url, "run", "watched", "--", "sleep", "100") as w:
                 events.append(watching.object())
                 held.end()
                 events += [watching.object(), watching.object()]

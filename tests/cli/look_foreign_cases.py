@@ -60,7 +60,8 @@ def check_redis_py(tally, url):
             tally.check("watch tells of it",
                         first == {("acquired", True), ("waiting", False)}, str(first))
             code, out, err = ask(url, "break", "stock", "--owner-id", token, "--yes")
-            tally.check("break can end it", code == 0 and w.line() == "started", f"{code} {out}{err}")
+            tally.check("break can end it", code == 0 and w.line() == "started",
+                        f"{code} {out}{err}")
     with redis_py(url, "endless", 0) as token:
         one = shown(url, "endless")["holders"][0]
         tally.check("a lock without expiry has no end", one["lease_left_ms"] is None, str(one))

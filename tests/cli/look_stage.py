@@ -119,15 +119,21 @@ def engines():
 class Terminal:
     """A command on a terminal of its own."""
 
-    def __init__(self, url, *words, rows=24, columns=80, **variables):
+    def __init__(self, url, *words, rows=24, columns=80, ignored=None, **variables):
         self.ours, self.theirs = pty.openpty()
         self.resize(rows, columns)
         self.before = termios.tcgetattr(self.theirs)
         self.seen = ""
         self.process = subprocess.Popen(
             [PROGRAM, *words], stdin=self.theirs, stdout=self.theirs, stderr=self.theirs,
-            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            start_new_session=True, preexec_fn=lambda: self.prepare(ignored),
             env=environment(**{"CROSSLOCK_URL": url, "TERM": "xterm", "NO_COLOR": "", **variables}))
+
+    @staticmethod
+    def prepare(ignored):
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        if ignored:
+            signal.signal(ignored, signal.SIG_IGN)
 
     def resize(self, rows, columns):
         fcntl.ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

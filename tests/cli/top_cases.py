@@ -1,11 +1,12 @@
 """`crosslock top`: the live table on a terminal, which comes back as it was, and the batch."""
 
+import os
 import signal
 import subprocess
 import tempfile
 
 from doctor_cases import redis_server
-from look_stage import ask, background, holder, objects, terminal, waiter
+from look_stage import Terminal, ask, background, holder, objects, terminal, waiter
 from running import PATIENCE, wait_until
 
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
@@ -16,6 +17,7 @@ def check(tally, engine, url):
     check_live(tally, engine, url)
     check_ways_out(tally, engine, url)
     check_stop_and_go_on(tally, engine, url)
+    check_vanished_terminal(tally, engine, url)
 
 
 def check_batch(tally, engine, url):
@@ -47,12 +49,13 @@ def check_live(tally, engine, url):
                         live.read("2 locks held, 1 waiting for 1"), live.seen)
             tally.check(f"{engine}: what is waited for has a colour", live.read("\x1b[33mjob"))
             live.resize(5, 24)
-            tally.check(f"{engine}: a terminal that gets narrow", live.read("2 locks held, 1 waitin…")
-                        or live.seen)
+            tally.check(f"{engine}: a terminal that gets narrow",
+                        live.read("2 locks held, 1 waiting…"), live.seen[-500:])
         live.type("q")
         code, said = live.end()
         tally.check(f"{engine}: q leaves, and the terminal is as before",
-                    code == 0 and said.endswith(LEAVE) and live.restored(), f"{code} {said[-80:]!r}")
+                    code == 0 and said.endswith(LEAVE) and live.restored(),
+                    f"{code} {said[-80:]!r}")
     with terminal(url, "top", "-n", "2", "-d", "20ms", NO_COLOR="1") as plain:
         code, said = plain.end()
         tally.check(f"{engine}: top -n ends by itself; NO_COLOR",
@@ -68,6 +71,20 @@ def check_ways_out(tally, engine, url):
             tally.check(f"{engine}: {number.name} ends top, and the terminal is as before",
                         code == -number and said.endswith(LEAVE) and live.restored(),
                         f"{code} {said[-80:]!r}")
+
+
+def check_vanished_terminal(tally, engine, url):
+    """Also when nobody is told of it: with nohup."""
+    opened = Terminal(url, "top", "-d", "20ms", ignored=signal.SIGHUP)
+    opened.read("locks held")
+    os.close(opened.theirs)
+    os.close(opened.ours)
+    try:
+        code = opened.process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        opened.process.kill()
+        code = "still running"
+    tally.check(f"{engine}: top ends when its terminal has gone", code == 0, str(code))
 
 
 def state_of(pid):
@@ -121,7 +138,8 @@ def check_absence(tally, folder, top, watch):
         lost = watch.object()
         tally.check("and what has happened meanwhile",
                     (lost.get("event"), lost.get("name")) == ("released", "job"), str(lost))
-        tally.check("top goes on", top.read("0 locks held") and objects(url, "list", "--json") == [])
+        tally.check("top goes on",
+                    top.read("0 locks held") and objects(url, "list", "--json") == [])
         # It neither answers nor refuses: who wants to leave need not wait for it.
         with subprocess.Popen(["redis-cli", "-s", f"{folder}/redis.sock", "CLIENT", "PAUSE",
                                "60000", "ALL"], stdout=subprocess.DEVNULL) as asking:
