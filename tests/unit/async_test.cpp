@@ -1,13 +1,11 @@
 // Acquires that are described and begun later: what needs no server but real threads.
 #include "conformance/async_forms.hpp"
-#include "unit/sqlite_rig.hpp"
 
 #include <crosslock/crosslock.hpp>
 
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <future>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -114,18 +112,6 @@ TEST(async, a_bad_lease_and_a_bad_wait_are_refused_when_it_begins) {
   const auto awaited = begin(form::coroutine, lock.async_acquire(bad));
   ASSERT_TRUE(awaited->ended());
   EXPECT_EQ(awaited->failure(), errc::invalid_lease);
-}
-
-TEST(async, whoever_does_not_wait_gets_a_free_lock_from_an_engine_that_answers_later) {
-  const sqlite::scratch dir;
-  const client locks = connect("sqlite:" + dir.file("locks.db"));
-  for (int i = 0; i < 100; ++i) {
-    std::promise<acquire_result> told;
-    mutex{locks, "name"}.acquire_async(
-        [&told](acquire_result result) { told.set_value(std::move(result)); }, {}, 0s);
-    const acquire_result result = told.get_future().get();
-    ASSERT_TRUE(result.hold) << "at the " << i << "th time";
-  }
 }
 
 TEST(async, an_abandoned_future_lets_the_hold_go) {

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <fstream>
 #include <thread>
@@ -43,9 +45,62 @@ TEST(require_fit_place, a_missing_directory_is_named) {
     require_fit_place(dir.file("missing/locks.db"));
     FAIL();
   } catch (const error& why) {
-    EXPECT_EQ(why.which(), errc::denied);
+    EXPECT_EQ(why.which(), errc::invalid_url);
     EXPECT_NE(std::string{why.what()}.find("missing"), std::string::npos);
   }
+}
+
+TEST(require_fit_place, what_is_not_a_file_is_not_opened) {
+  const scratch dir;
+  std::filesystem::create_directory(dir.file("directory"));
+  ASSERT_EQ(::mkfifo(dir.file("pipe").c_str(), 0600), 0);
+  for (const char* const name : {"directory", "pipe"}) {
+    try {
+      require_fit_place(dir.file(name));
+      ADD_FAILURE() << name;
+    } catch (const error& why) {
+      EXPECT_EQ(why.which(), errc::invalid_url) << name;
+      EXPECT_NE(std::string{why.what()}.find(dir.file(name)), std::string::npos) << why.what();
+    }
+  }
+}
+
+/// The rights of a file that make_shared_file makes in a directory of that mode.
+mode_t mode_made(mode_t directory, mode_t mask) {
+  const scratch dir;
+  const std::string place = dir.file("place");
+  EXPECT_EQ(::mkdir(place.c_str(), 0700), 0);
+  EXPECT_EQ(::chmod(place.c_str(), directory), 0);
+  const mode_t before = ::umask(mask);
+  make_shared_file(place + "/locks.db");
+  ::umask(before);
+  struct stat made {};
+  EXPECT_EQ(::stat((place + "/locks.db").c_str(), &made), 0);
+  return made.st_mode & 0777;
+}
+
+TEST(make_shared_file, a_group_that_shares_the_directory_may_write_whatever_the_umask) {
+  for (const mode_t mask : {0022U, 0077U, 0000U}) {
+    EXPECT_EQ(mode_made(02770, mask), 0660U) << std::oct << mask;
+  }
+  EXPECT_EQ(mode_made(02775, 0022), 0664U);
+  EXPECT_EQ(mode_made(02775, 0077), 0660U);
+}
+
+TEST(make_shared_file, elsewhere_the_umask_decides) {
+  EXPECT_EQ(mode_made(0770, 0022), 0644U);   // new files are not of its group
+  EXPECT_EQ(mode_made(02750, 0022), 0644U);  // the group may not write there
+  EXPECT_EQ(mode_made(0700, 0077), 0600U);
+}
+
+TEST(make_shared_file, what_is_there_is_left_as_it_is) {
+  const scratch dir;
+  const std::string path = dir.file("locks.db");
+  std::ofstream{path} << "precious";
+  ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
+  make_shared_file(path);
+  EXPECT_EQ(content_of(path), "precious");
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0640});
 }
 
 TEST(prepare, a_database_of_another_program_is_left_as_it_is) {
@@ -98,7 +153,7 @@ TEST(prepare, what_is_no_database_is_said_to_be_none) {
   const std::string path = dir.file("letter.txt");
   std::ofstream{path} << std::string(5000, 'x');
   const auto before = content_of(path);
-  EXPECT_EQ(code_of_connecting(path), errc::protocol);
+  EXPECT_EQ(code_of_connecting(path), errc::conflict);
   EXPECT_EQ(content_of(path), before);
 }
 

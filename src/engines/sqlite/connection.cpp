@@ -3,6 +3,7 @@
 // and with it one wait for the disk, serves all who waited for it.
 #include "engines/sqlite/connection.hpp"
 
+#include "engines/sqlite/file_system.hpp"
 #include "engines/sqlite/schema.hpp"
 
 #include <sys/stat.h>
@@ -41,6 +42,7 @@ connection::connection(place place, seam::clock& clock)
 connection::~connection() = default;
 
 void connection::open() {
+  make_shared_file(place_.path);
   writer_ = std::make_unique<opened>(place_, clock_);
   reader_ = std::make_unique<opened>(place_, clock_);
   map_wake_file();

@@ -30,6 +30,8 @@ errc meaning_of(int result) noexcept {
     case SQLITE_AUTH:
     case SQLITE_CANTOPEN:
       return errc::denied;
+    case SQLITE_NOTADB:
+      return errc::conflict;
     default:
       return errc::protocol;
   }
@@ -49,8 +51,10 @@ const char* advice(int result) noexcept {
     case SQLITE_PERM:
       return "; its file, and the directory it lies in, must be writable for this user";
     case SQLITE_CORRUPT:
+      return "; it is damaged: when nobody uses it any more, move it away with the files beside it "
+             "(the next run makes a new one), or name another file";
     case SQLITE_NOTADB:
-      return "; it is damaged or not a database: move it away, or name another file";
+      return "; it was left as it is: move it away, or name another file";
     default:
       return "";
   }

@@ -17,11 +17,20 @@ durability take_durability(seam::url& url) {
   throw make_error(errc::invalid_url, "the option sync is neither normal nor full");
 }
 
-/// One database has one path, however it is named: the files beside it are found by it.
+/// One database has one path, however it is named: the files beside it are found by it. Also when
+/// it is named by a link, and not made yet.
 std::string one_path(const std::string& path) {
+  std::filesystem::path whole = std::filesystem::absolute(path);
   std::error_code wrong;
-  const auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path), wrong);
-  return wrong ? std::filesystem::absolute(path).string() : whole.string();
+  for (int links = 0; links < 40; ++links) {
+    auto known = std::filesystem::weakly_canonical(whole, wrong);
+    if (wrong) break;
+    whole = std::move(known);
+    const auto target = std::filesystem::read_symlink(whole, wrong);
+    if (wrong) break;  // as it mostly is: no link
+    whole = whole.parent_path() / target;
+  }
+  return whole.string();
 }
 
 std::unique_ptr<seam::engine> open_sqlite(const seam::opening& opening) {

@@ -5,6 +5,7 @@
 
 #include "engines/sqlite/database.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -40,6 +41,85 @@ std::string directory_of(const std::string& path) {
 
 std::string reason(int code) { return std::error_code{code, std::generic_category()}.message(); }
 
+/// For everything else than a right that is missing the remedy is another URL.
+[[noreturn]] void refuse_directory(const std::string& directory, int code) {
+  const std::string which = "the directory '" + directory + "' cannot be used: " + reason(code);
+  if (code == ENOENT) {
+    throw make_error(errc::invalid_url,
+                     which + "; make it, put ?mkdir=yes behind the URL, or name another place",
+                     code);
+  }
+  const bool rights = code == EACCES || code == EPERM;
+  throw make_error(rights ? errc::denied : errc::invalid_url,
+                   which + (rights ? "; ask its owner for the right, or name another place"
+                                   : "; name another place"),
+                   code);
+}
+
+bool may(const std::string& path, int what) {
+  return ::faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0;
+}
+
+/// SQLite would try to read from a pipe. And it would open what it may only read, and make files
+/// beside it, with the rights of that one: then those who may write it could not any more.
+void require_usable_file(const std::string& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) return;
+  if (!S_ISREG(about.st_mode)) {
+    const char* const kind = S_ISDIR(about.st_mode) ? "is a directory" : "is not a file";
+    throw make_error(errc::invalid_url,
+                     "'" + path + "' " + kind + ": name a file for the database");
+  }
+  if (!may(path, R_OK | W_OK)) {
+    throw make_error(errc::denied,
+                     "'" + path + "' cannot be used: " + reason(errno) +
+                         "; it must be readable and writable for this user: ask its owner for "
+                         "the rights, or name another file",
+                     SQLITE_PERM);
+  }
+}
+
+/// The rights of a new database whose own would be `mode`. A directory that belongs to a group, so
+/// that new files do as well, and that the group may write, is meant to be shared; a umask would
+/// keep the group from all that the first user makes.
+mode_t shared_mode(const struct stat& directory, const struct stat& file) {
+  mode_t mode = file.st_mode & 0666;
+  constexpr mode_t of_group = S_ISGID | S_IWGRP | S_IXGRP;
+  if ((directory.st_mode & of_group) == of_group && file.st_gid == directory.st_gid) {
+    mode |= S_IRGRP | S_IWGRP;
+    if ((directory.st_mode & S_IXOTH) == 0) mode &= ~mode_t{S_IRWXO};
+  }
+  return mode;
+}
+
+/// Open and closed again.
+class new_file {
+ public:
+  new_file(const std::string& path, int how)
+      : number_{::open(path.c_str(), how | O_RDWR | O_CLOEXEC, 0644)} {}
+  ~new_file() {
+    if (made()) ::close(number_);
+  }
+  new_file(const new_file&) = delete;
+  new_file& operator=(const new_file&) = delete;
+
+  bool made() const noexcept { return number_ >= 0; }
+  void share_within(const std::string& directory) const {
+    struct stat there {};
+    struct stat mine {};
+    if (::stat(directory.c_str(), &there) != 0 || ::fstat(number_, &mine) != 0) return;
+    const mode_t wanted = shared_mode(there, mine);
+    if (wanted != (mine.st_mode & 0666)) static_cast<void>(::fchmod(number_, wanted));
+  }
+  bool appear_at(const std::string& path) const {
+    const std::string here = "/proc/self/fd/" + std::to_string(number_);
+    return ::linkat(AT_FDCWD, here.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  }
+
+ private:
+  const int number_;
+};
+
 }  // namespace
 
 std::string_view unfit_file_system(std::uint64_t magic) noexcept {
@@ -66,9 +146,9 @@ void make_directories(const std::string& path) {
 void require_fit_place(const std::string& path) {
   const std::string directory = directory_of(path);
   struct statfs about {};
-  if (::statfs(directory.c_str(), &about) != 0) {
-    throw make_error(errc::denied,
-                     "the directory '" + directory + "' cannot be used: " + reason(errno));
+  struct stat there {};
+  if (::statfs(directory.c_str(), &about) != 0 || ::stat(directory.c_str(), &there) != 0) {
+    refuse_directory(directory, errno);
   }
   // The field is signed on some machines, the numbers are 32 bits wide.
   const auto magic = static_cast<std::uint32_t>(about.f_type);
@@ -79,11 +159,28 @@ void require_fit_place(const std::string& path) {
                          "on a disk of this machine, or use an engine with a server");
   }
   // SQLite would say the same later, and less clearly: it makes files beside the database.
-  if (::access(directory.c_str(), W_OK | X_OK) != 0) {
+  if (!S_ISDIR(there.st_mode)) refuse_directory(directory, ENOTDIR);
+  if (!may(directory, W_OK | X_OK)) {
     throw make_error(errc::denied, "the directory '" + directory +
                                        "' is not writable: " + reason(errno) +
-                                       "; files beside the database must be made there");
+                                       "; files beside the database must be made there: ask for "
+                                       "the right, or name another place");
   }
+  require_usable_file(path);
+}
+
+void make_shared_file(const std::string& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) == 0) return;
+  const std::string directory = directory_of(path);
+  // It gets its name when it has its rights: nobody of the group finds it closed.
+  const new_file nameless{directory, O_TMPFILE};
+  if (nameless.made()) {
+    nameless.share_within(directory);
+    if (nameless.appear_at(path) || errno == EEXIST) return;
+  }
+  const new_file plain{path, O_CREAT | O_EXCL | O_NOFOLLOW};
+  if (plain.made()) plain.share_within(directory);
 }
 
 }  // namespace crosslock::sqlite
