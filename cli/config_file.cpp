@@ -2,6 +2,8 @@
 
 #include <crosslock/error.hpp>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -27,19 +29,39 @@ std::optional<configured>* member_for(configuration& all, std::string_view key) 
   return nullptr;
 }
 
+/// A key as it may be shown: what is no word might be a part of a URL, with a password in it.
+std::string shown_key(std::string_view key) {
+  const bool word = !key.empty() && std::all_of(key.begin(), key.end(), [](unsigned char each) {
+    return std::isalnum(each) != 0 || each == '_' || each == '-';
+  });
+  return word ? "there is no key '" + std::string{key} + "': " : "";
+}
+
 /// The value is not shown: a URL may have a password.
 void read_line(configuration& all, std::string_view line, const std::string& where) {
   const std::size_t equals = line.find('=');
   const std::string_view key = trimmed(line.substr(0, equals));
   auto* const member = member_for(all, key);
   if (equals == std::string_view::npos || member == nullptr) {
-    throw error{errc::invalid_url, where + ": expected url=, lease= or prefix=, or a comment (#)"};
+    const std::string about = equals == std::string_view::npos ? "" : shown_key(key);
+    throw error{errc::invalid_url,
+                where + ": " + about + "expected url=, lease= or prefix=, or a comment (#)"};
   }
   if (*member) {
     throw error{errc::invalid_url, where + ": " + std::string{key} + "= was given before, at " +
                                        (*member)->where + "; keep one of them"};
   }
-  *member = configured{std::string{trimmed(line.substr(equals + 1))}, where};
+  const std::string_view value = trimmed(line.substr(equals + 1));
+  if (value.empty() && key != "prefix") {
+    throw error{errc::invalid_url, where + ": " + std::string{key} +
+                                       "= has no value: give it one, or remove the line"};
+  }
+  *member = configured{std::string{value}, where};
+}
+
+bool is_directory(const std::string& file) {
+  std::error_code unseen;
+  return std::filesystem::is_directory(file, unseen);
 }
 
 /// Also false in a home that is not ours to look into: it is somebody else's.
@@ -65,19 +87,30 @@ configuration parse_configuration(std::string_view text, const std::string& file
 
 configuration read_configuration(const std::vector<std::string>& files) {
   configuration all;
+  int order = 0;
+  const auto take = [&order](std::optional<configured>& into, std::optional<configured>& found) {
+    if (!found) return;
+    into = std::move(found);
+    into->order = order;
+  };
   for (const std::string& file : files) {
+    ++order;
     std::ifstream in{file};
     const int why = errno;
     std::ostringstream text;
     if (in) text << in.rdbuf();
     if (!in && !is_there(file)) continue;
+    if (is_directory(file)) {
+      throw error{errc::invalid_url, file + " is a directory: put a file in its place, or nothing"};
+    }
     if (!in || in.bad()) {
-      throw error{errc::denied, file + " cannot be read: " + std::strerror(why)};
+      throw error{errc::denied, file + " cannot be read: " + std::strerror(why) +
+                                    "; let this user read it (chmod), or move it away"};
     }
     configuration here = parse_configuration(text.str(), file);
-    if (here.url) all.url = std::move(here.url);
-    if (here.lease) all.lease = std::move(here.lease);
-    if (here.prefix) all.prefix = std::move(here.prefix);
+    take(all.url, here.url);
+    take(all.lease, here.lease);
+    take(all.prefix, here.prefix);
   }
   return all;
 }

@@ -13,6 +13,7 @@ namespace crosslock::cli {
 struct configured {
   std::string value;
   std::string where;  ///< FILE:LINE
+  int order = 0;      ///< of the file among those that were read
 };
 
 struct configuration {
@@ -22,7 +23,8 @@ struct configuration {
 };
 
 /// Lines KEY=VALUE, blank ones, and comments that begin with #; around both words blanks are left
-/// out. Throws `invalid_url` naming the line, for an unknown key and one that is given twice.
+/// out. Throws `invalid_url` naming the line, for an unknown key, one that is given twice, and a
+/// url or lease without a value.
 configuration parse_configuration(std::string_view text, const std::string& file);
 
 /// What is in these files, the later ones over the earlier. One that is not there is no error; one

@@ -1,6 +1,7 @@
 #include "cli/place.hpp"
 
 #include "cli/command.hpp"
+#include "cli/say.hpp"
 #include "cli/times.hpp"
 #include "engine/url.hpp"
 #include "keeper/opening.hpp"
@@ -36,6 +37,17 @@ void choose_url(place& chosen, const place_flags& flags, const configuration& fi
   }
 }
 
+/// Who has the say about a lease or a prefix that no flag has given.
+enum class source { library, environment, file };
+
+seam::url parse_chosen(const place& chosen) {
+  try {
+    return seam::parse_url(chosen.url);
+  } catch (const error& why) {
+    throw error{why.which(), chosen.source + ": " + text_of(why)};
+  }
+}
+
 /// A text that came from a file is at fault there.
 duration configured_lease(const configured& lease) {
   try {
@@ -62,19 +74,32 @@ std::string place::shown() const { return seam::parse_url(url).redacted(); }
 place find_place(const place_flags& flags, const configuration& files) {
   place chosen;
   choose_url(chosen, flags, files);
-  const seam::url parsed = seam::parse_url(chosen.url);
-  const auto said_there = [&](std::string_view name) {
-    return std::any_of(parsed.parameters.begin(), parsed.parameters.end(),
-                       [&](const auto& each) { return each.first == name; });
+  const seam::url parsed = parse_chosen(chosen);
+  const bool from_file = files.url && chosen.source == files.url->where;
+  const auto choose = [&](std::string_view name, const char* variable,
+                          const std::optional<configured>& line) {
+    const bool in_url = std::any_of(parsed.parameters.begin(), parsed.parameters.end(),
+                                    [&](const auto& each) { return each.first == name; });
+    // What the library finds by itself, in the URL or in the environment, is not said again.
+    if (is_set(variable)) return in_url && from_file ? source::environment : source::library;
+    if (!line) return source::library;
+    return !in_url || (from_file && line->order > files.url->order) ? source::file
+                                                                    : source::library;
   };
+  const source lease = choose("lease", "CROSSLOCK_LEASE", files.lease);
   if (flags.lease) {
     chosen.how.lease = read_time("--lease", *flags.lease);
-  } else if (files.lease && !said_there("lease") && !is_set("CROSSLOCK_LEASE")) {
+  } else if (lease == source::environment) {
+    chosen.how.lease = read_time("CROSSLOCK_LEASE", std::getenv("CROSSLOCK_LEASE"));
+  } else if (lease == source::file) {
     chosen.how.lease = configured_lease(*files.lease);
   }
+  const source prefix = choose("prefix", "CROSSLOCK_PREFIX", files.prefix);
   if (flags.prefix) {
     chosen.how.prefix = *flags.prefix;
-  } else if (files.prefix && !said_there("prefix") && !is_set("CROSSLOCK_PREFIX")) {
+  } else if (prefix == source::environment) {
+    chosen.how.prefix = std::getenv("CROSSLOCK_PREFIX");
+  } else if (prefix == source::file) {
     chosen.how.prefix = files.prefix->value;
   }
   return chosen;

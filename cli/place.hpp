@@ -32,8 +32,9 @@ struct place {
   std::string shown() const;
 };
 
-/// Flag, environment, file, default, in this order. The parameters of a URL stand between flag and
-/// environment. Connects nothing; throws usage_error and what the parts throw.
+/// Flag, environment, file, default, in this order. The parameters of a URL count as said where the
+/// URL is said, before what else is said there. Connects nothing; throws usage_error and what the
+/// parts throw.
 place find_place(const place_flags& flags, const configuration& files);
 /// The same with the files of this machine and user.
 place find_place(const place_flags& flags);

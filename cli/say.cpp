@@ -11,6 +11,13 @@ namespace crosslock::cli {
 
 void complain(std::string_view text) { std::cerr << "crosslock: " << text << '\n'; }
 
+std::string text_of(const error& failure) {
+  std::string text = failure.what();
+  const std::string code = ": " + failure.code().message();
+  if (text.ends_with(code)) text.resize(text.size() - code.size());
+  return text;
+}
+
 void print_line(std::ostream& out, const nlohmann::ordered_json& object) {
   out << object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }

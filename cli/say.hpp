@@ -2,6 +2,7 @@
 #pragma once
 
 #include <crosslock/inspect.hpp>
+#include <crosslock/error.hpp>
 
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
@@ -12,6 +13,9 @@ namespace crosslock::cli {
 
 /// One line on standard error, behind the program's name.
 void complain(std::string_view text);
+
+/// What an error has to say, without the general words that its code adds: there may be no server.
+std::string text_of(const error& failure);
 
 /// One line; bytes that are no UTF-8 are replaced. Written out at once.
 void print_line(std::ostream& out, const nlohmann::ordered_json& object);
