@@ -2,6 +2,7 @@
 #include "cli/command.hpp"
 #include "cli/commands/acquire.hpp"
 #include "cli/commands/break_lock.hpp"
+#include "cli/commands/completion.hpp"
 #include "cli/commands/doctor.hpp"
 #include "cli/commands/engines.hpp"
 #include "cli/commands/hold.hpp"
@@ -48,6 +49,7 @@ std::vector<command> offer_all(CLI::App& program, const behind_dashes& behind) {
       offer_renew(program),       offer_release(program), offer_list(program),
       offer_show(program),        offer_watch(program),   offer_top(program),
       offer_break(program),       offer_engines(program), offer_doctor(program),
+      offer_completion(program),
   };
 }
 
@@ -94,7 +96,7 @@ int main(int argc, char** argv) {
     complain(wrong.what());
     return exit_code::usage;
   } catch (const crosslock::error& failure) {
-    complain(failure.what());
+    complain(text_of(failure));
     return exit_code_of(failure);
   } catch (const std::exception& failure) {
     complain(failure.what());
