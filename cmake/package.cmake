@@ -1,4 +1,7 @@
 # Install rules, the CMake package with one component per library, and the .pc files.
+#
+# For CMake's install there are two components: `program` is what a user of the command line needs,
+# with the libraries of all engines; `development` is all that whoever builds on them needs besides.
 include(CMakePackageConfigHelpers)
 
 set(crosslock_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/crosslock)
@@ -8,8 +11,9 @@ function(crosslock_install_component name)
   set(target crosslock-${name})
   install(TARGETS ${target} EXPORT ${target}
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(EXPORT ${target} NAMESPACE crosslock::
+                  COMPONENT program NAMELINK_COMPONENT development
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  install(EXPORT ${target} NAMESPACE crosslock:: COMPONENT development
           FILE crosslock-${name}-targets.cmake DESTINATION ${crosslock_package_dir})
 
   # The same reason, and the same two ways, as in crosslock_keep_linked; pkg-config's answer has
@@ -31,7 +35,7 @@ function(crosslock_install_component name)
   endif()
   set(pc_file ${PROJECT_BINARY_DIR}/package/crosslock-${name}.pc)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/crosslock.pc.in ${pc_file} @ONLY)
-  install(FILES ${pc_file} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${pc_file} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endfunction()
 
 function(crosslock_install_package)
@@ -50,7 +54,8 @@ function(crosslock_install_package)
     endif()
   endforeach()
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/crosslock
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+          FILES_MATCHING PATTERN "*.hpp")
 
   set(config ${PROJECT_BINARY_DIR}/package/crosslockConfig.cmake)
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/crosslockConfig.cmake.in ${config}
@@ -59,5 +64,5 @@ function(crosslock_install_package)
     COMPATIBILITY SameMinorVersion)
   file(GLOB find_modules ${PROJECT_SOURCE_DIR}/cmake/Find*.cmake)
   install(FILES ${config} ${PROJECT_BINARY_DIR}/package/crosslockConfigVersion.cmake
-          ${find_modules} DESTINATION ${crosslock_package_dir})
+          ${find_modules} DESTINATION ${crosslock_package_dir} COMPONENT development)
 endfunction()

@@ -28,13 +28,16 @@ function(crosslock_add_library name)
            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
   # All libraries lie side by side, in the build tree as after installation: the program finds
-  # the engines it loads at run time beside the core.
+  # the engines it loads at run time beside the core. What CMake would write into those of the build
+  # tree ends with a colon, which means the current directory, whoever may have put what there.
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${name}
     VERSION ${PROJECT_VERSION}
     SOVERSION ${crosslock_soversion}
     POSITION_INDEPENDENT_CODE ON
-    INSTALL_RPATH "$ORIGIN")
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}
+    INSTALL_RPATH "$ORIGIN"
+    BUILD_WITH_INSTALL_RPATH ON)
   set_property(GLOBAL APPEND PROPERTY crosslock_components ${name})
 endfunction()
 

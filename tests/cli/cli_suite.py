@@ -8,14 +8,19 @@ import tempfile
 import time
 from pathlib import Path
 
+import completion_cases
+import config_cases
 import doctor_cases
 import guardian_cases
 import hold_cases
+import install_cases
 import look_cases
 import option_cases
+import place_cases
 import receipt_cases
 import run_cases
 import run_lock_cases
+import sharing_cases
 import shell_cases
 import terminal_cases
 from running import PROGRAM
@@ -41,6 +46,11 @@ def check(tally):
     receipt_cases.check(tally)
     look_cases.check(tally)
     doctor_cases.check(tally)
+    place_cases.check(tally)
+    sharing_cases.check(tally)
+    config_cases.check(tally)
+    completion_cases.check(tally)
+    install_cases.check(tally)
     check_script(tally)
     check_bench(tally)
     check_added_time(tally)
@@ -183,8 +193,22 @@ def check_bench(tally):
         tally.check(f"re-entry makes no system call and no request: {engine}",
                     (reentry.get("system_calls"), reentry.get("requests_per_op")) == (False, 0),
                     str(reentry))
+    check_bench_cli(tally)
     tally.check("./bench refuses an unknown engine",
                 run([ROOT / "bench", "no-such-engine"], env=environment())[0] == 64)
+
+
+def check_bench_cli(tally):
+    code, said = run([ROOT / "bench", "cli", "--json", "--rounds", "1", "--seconds", "0.05"], 1800,
+                     env=environment())
+    rows = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    subjects = {row["subject"]: row for row in rows if "subject" in row}
+    tally.check("./bench cli measures the program beside flock",
+                code == 0 and subjects.keys() >= {"true", "flock", "crosslock-version",
+                                                  "crosslock-run", "lock-in-process"}
+                and all(row["p50_ms"] > 0 for row in subjects.values()), said[-2000:])
+    tally.check("./bench cli says what is beyond the lock",
+                any("beyond_the_lock_ms" in row for row in rows), said[-2000:])
 
 
 def check_added_time(tally):
