@@ -1,5 +1,7 @@
-// crosslock-bench [ENGINE...]: runs every workload on every engine that was asked for.
+// crosslock-bench [ENGINE...]: runs every workload on every engine that was asked for; `cli` is no
+// engine, but measures the program.
 #include "benchmarks/awake_cpus.hpp"
+#include "benchmarks/cli.hpp"
 #include "benchmarks/crosslock_subject.hpp"
 #include "benchmarks/processes.hpp"
 #include "benchmarks/report.hpp"
@@ -109,7 +111,9 @@ void run_engine(const offer& offer, std::vector<workload> workloads, const choic
 }
 
 void add_options(CLI::App& app, choice& choice) {
-  app.add_option("ENGINE", choice.engines, "Which engines; without it every one that is linked");
+  app.add_option(
+      "ENGINE", choice.engines,
+      "Which engines; without it every one that is linked. cli: the start of the program");
   app.add_flag("--json", choice.json, "One JSON object per line");
   app.add_flag("--plain", choice.plain, "Let idle CPUs halt, as they do in daily life");
   app.add_flag("--floors", choice.floors, "Leave crosslock out: only floors, rivals and peers");
@@ -143,9 +147,11 @@ int run(int argc, char** argv) {
   add_options(app, choice);
   std::vector<offer> engines;
   std::vector<workload> chosen;
+  bool cli = false;
   try {
     app.parse(argc, argv);
-    engines = pick(offers(), choice.engines, "ENGINE");
+    cli = std::erase(choice.engines, "cli") > 0;
+    if (!cli || !choice.engines.empty()) engines = pick(offers(), choice.engines, "ENGINE");
     chosen = pick(workloads(), choice.only, "--only");
   } catch (const CLI::ParseError& wrong) {
     return app.exit(wrong) == 0 ? 0 : usage_error;
@@ -159,6 +165,7 @@ int run(int argc, char** argv) {
                      ? "idle CPUs are kept from halting (/dev/cpu_dma_latency = 0)"
                      : "idle CPUs may halt: waking them is a part of what is measured");
   for (const offer& engine : engines) run_engine(engine, chosen, choice, *report);
+  if (cli) run_cli({choice.json, choice.rounds, seconds{choice.span}}, std::cout);
   return std::cout.flush() ? 0 : 1;
 }
 
