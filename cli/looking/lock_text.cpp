@@ -69,7 +69,7 @@ void add_top_row(table& rows, const lock_info& lock) {
   const bool free = lock.holders.empty();
   std::string who = free ? "nobody" : lock.holders.front().who;
   if (lock.holders.size() > 1) {
-    who = "(" + std::to_string(lock.holders.size()) + ") " + who;
+    who.insert(0, '(' + std::to_string(lock.holders.size()) + ") ");
   }
   const bool waited_for = !lock.line.empty();
   // What matters less stands to the right, where a narrow terminal cuts.

@@ -116,6 +116,12 @@ TEST(read_configuration, a_directory_is_refused_by_name) {
   }
 }
 
+place_flags with_url(const std::string& url) {
+  place_flags flags;
+  flags.url = url;
+  return flags;
+}
+
 /// With an environment of its own.
 class find_place_case : public testing::Test {
  protected:
@@ -152,7 +158,7 @@ TEST_F(find_place_case, without_a_home_the_flag_is_named) {
     EXPECT_EQ(why.which(), errc::invalid_url);
     EXPECT_TRUE(has(why.what(), "--url")) << why.what();
   }
-  EXPECT_EQ(find_place({.url = "memory:"}, {}).url, "memory:");
+  EXPECT_EQ(find_place(with_url("memory:"), {}).url, "memory:");
 }
 
 TEST_F(find_place_case, flag_environment_file) {
@@ -176,13 +182,13 @@ TEST_F(find_place_case, parameters_count_where_their_url_was_said) {
   EXPECT_FALSE(find_place({}, files).how.lease);  // the library takes them from the URL
   ::setenv("CROSSLOCK_LEASE", "4s", 1);
   EXPECT_EQ(find_place({}, files).how.lease, 4s);
-  EXPECT_FALSE(find_place({.url = "memory:x?lease=3s"}, files).how.lease);
+  EXPECT_FALSE(find_place(with_url("memory:x?lease=3s"), files).how.lease);
   ::unsetenv("CROSSLOCK_LEASE");
   files.lease = configured{"5s", "user:1", 2};
   EXPECT_EQ(find_place({}, files).how.lease, 5s);
   files.lease->order = 1;
   EXPECT_FALSE(find_place({}, files).how.lease);
-  EXPECT_FALSE(find_place({.url = "memory:x?lease=3s"}, files).how.lease);
+  EXPECT_FALSE(find_place(with_url("memory:x?lease=3s"), files).how.lease);
 }
 
 TEST_F(find_place_case, what_is_wrong_is_said_with_its_source) {
@@ -200,9 +206,11 @@ TEST_F(find_place_case, what_is_wrong_is_said_with_its_source) {
   EXPECT_FALSE(has(bad_url, "secret")) << bad_url;
   const auto bad_lease = text_of_failure({}, machine_file("lease=soon"));
   EXPECT_TRUE(has(bad_lease, "m:1: ")) << bad_lease;
-  EXPECT_TRUE(has(text_of_failure({.url = "nonsense"}, {}), "--url: "));
-  EXPECT_THROW(find_place({.lease = "soon"}, {}), usage_error);
-  EXPECT_FALSE(has(find_place({.url = "redis://u:secret@h"}, {}).shown(), "secret"));
+  EXPECT_TRUE(has(text_of_failure(with_url("nonsense"), {}), "--url: "));
+  place_flags flags;
+  flags.lease = "soon";
+  EXPECT_THROW(find_place(flags, {}), usage_error);
+  EXPECT_FALSE(has(find_place(with_url("redis://u:secret@h"), {}).shown(), "secret"));
 }
 
 }  // namespace
