@@ -75,7 +75,7 @@ def check_no_database(tally):
         tally.check("looking makes no database", os.listdir(folder) == [], str(os.listdir(folder)))
         code, _, err = ask(f"sqlite://{folder}/slip/locks.db", "list")
         tally.check("a directory that is not there is an error that names it",
-                    code == 77 and "slip" in err, f"{code} {err}")
+                    code == 78 and "slip" in err, f"{code} {err}")
         homes = {"HOME": folder, "XDG_STATE_HOME": ""}
         tally.check("list at the default place where nothing was locked yet is empty",
                     ask("", "list", **homes) == (0, "no locks\n", ""))
