@@ -15,15 +15,14 @@ function(crosslock_offer_deb)
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME crosslock)
   set(CPACK_DEBIAN_PROGRAM_FILE_NAME DEB-DEFAULT)
   set(CPACK_DEBIAN_PACKAGE_SECTION admin)
+  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "locks that hold across processes and machines")
   set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
-"locks that hold across processes and machines
-Runs a command while it holds a lock: among the processes of a machine
+"Runs a command while it holds a lock: among the processes of a machine
 without any server, or among machines by one. The command never runs
 without the lock, and is stopped when the lock is lost.")
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
       ${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR})
-  set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
   set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/deb-documents.cmake)
   set(CPACK_CROSSLOCK_CHANGELOG ${PROJECT_SOURCE_DIR}/CHANGELOG.md)
   include(CPack)

@@ -107,9 +107,10 @@ def check_installed(tally, prefix, folder):
         tally.check("every user may run it", done.stdout == f"crosslock {VERSION}\n", str(done))
     code, said = run(["man", "-w", "crosslock"], 60, env=env)
     tally.check("man finds the page", said.strip() == f"{moved}/share/man/man1/crosslock.1", said)
-    code, said = run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z",
-                      moved / "share/man/man1/crosslock.1"], 60, env={**env, "MANROFFSEQ": ""})
-    tally.check("the page has no mistakes", code == 0 and "warning" not in said, said[:2000])
+    done = subprocess.run(["man", "--warnings", "-l", moved / "share/man/man1/crosslock.1"],
+                          capture_output=True, text=True, env={**env, "LC_ALL": "C.UTF-8"})
+    tally.check("the page has no mistakes", done.returncode == 0 and done.stderr == "",
+                done.stderr)
     check_search_paths(tally, moved)
     check_completions(tally, moved / "share", env)
 
@@ -134,8 +135,8 @@ def check_completions(tally, share, env):
            "print $_comps[crosslock]")
     code, said = run(["zsh", "-f", "-c", zsh], 60, env=env)
     tally.check("zsh finds its completion", said == "_crosslock\n", said)
-    code, said = run(["fish", "--no-config", "-c", "complete -C 'crosslock comp'"], 60,
-                     env={**env, "XDG_DATA_DIRS": f"{share}:/usr/share"})
+    code, said = run(["fish", "-c", "complete -C 'crosslock comp'"], 60,
+                     env={**env, "XDG_DATA_DIRS": f"{share}:/usr/share", "HOME": str(share)})
     tally.check("fish finds its completion", said.startswith("completion\t"), said)
 
 
@@ -186,7 +187,9 @@ def check_deb_installed(tally, package, root):
     for path in ("var/lib/dpkg/info", "var/lib/dpkg/updates", "var/log"):
         (root / path).mkdir(parents=True)
     (root / "var/lib/dpkg/status").touch()
-    code, said = run(["dpkg", f"--root={root}", "--force-depends", "-i", package], 120)
+    # There is no shell for the script that calls ldconfig: it runs outside, where it does no harm.
+    dpkg = ["dpkg", f"--root={root}", "--force-depends", "--force-script-chrootless"]
+    code, said = run([*dpkg, "-i", package], 120)
     tally.check("dpkg installs it", code == 0, said)
     url = f"sqlite://{root}/locks.db"
     code, said = run([root / "usr/bin/crosslock", "run", "n", "echo", "ran"], 60, cwd="/",
@@ -194,6 +197,6 @@ def check_deb_installed(tally, package, root):
     tally.check("the packed program runs", (code, said) == (0, "ran\n"), said)
     code, said = run(["dpkg", f"--root={root}", "--verify", "crosslock"], 60)
     tally.check("its checksums are right", (code, said) == (0, ""), said)
-    run(["dpkg", f"--root={root}", "--purge", "crosslock"], 120)
+    run([*dpkg, "--purge", "crosslock"], 120)
     left = {name for name in files_below(root) if name.startswith("usr/")}
     tally.check("dpkg takes all of it away again", not left, str(left))
