@@ -9,7 +9,10 @@
 
 namespace crosslock::cli {
 
-void complain(std::string_view text) { std::cerr << "crosslock: " << text << '\n'; }
+void complain(std::string_view text) {
+  // In one piece: others write there, too.
+  std::cerr << "crosslock: " + std::string{text} + '\n';
+}
 
 std::string text_of(const error& failure) {
   std::string text = failure.what();

@@ -1,8 +1,8 @@
 // How the program speaks: to people on standard error, to programs in lines of JSON.
 #pragma once
 
-#include <crosslock/inspect.hpp>
 #include <crosslock/error.hpp>
+#include <crosslock/inspect.hpp>
 
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>

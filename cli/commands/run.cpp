@@ -1,6 +1,7 @@
 // Waits for the lock, runs the command, gives the lock back when the command is gone.
 #include "cli/commands/run.hpp"
 
+#include "cli/connected.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/identity.hpp"
 #include "cli/running/alarm.hpp"
@@ -24,13 +25,6 @@
 
 namespace crosslock::cli {
 namespace {
-
-/// The thread that calls back may keep the client for a moment longer than we do; closing it waits
-/// for all that has to be undone on the server, and the process does not end before that.
-struct closed_at_the_end {
-  const client& locks;
-  ~closed_at_the_end() { locks.close(); }
-};
 
 struct run_flags {
   place_flags where;
@@ -105,7 +99,9 @@ class ending {
     }
     story_.released(released);
     if (ended.stopped) {
-      complain(name_ + " could not be renewed; the command was stopped in time");
+      complain(name_ + (ended.never_ran
+                            ? " could not be renewed; the command was not started"
+                            : " could not be renewed; the command was stopped in time"));
       return exit_code::lost;
     }
     if (released == release_result::unknown) {
@@ -220,7 +216,7 @@ int run(const run_flags& flags, const run_request& wanted) {
     where.how.process = guard.pid();
     // Until here signals do what they always do: nothing is held, and nothing has to be undone.
     const client locks = connect(where.url, std::move(where.how));
-    const closed_at_the_end closing{locks};
+    const closed_in_the_end closing{locks};
     code = run_under({plan, wanted, keyboard, guard, story}, locks, ended_by);
   }
   if (ended_by != 0) die_of(ended_by);

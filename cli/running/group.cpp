@@ -2,6 +2,7 @@
 #include "cli/running/group.hpp"
 
 #include "cli/exit_code.hpp"
+#include "cli/running/letters.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -28,6 +29,8 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   if (how.foreground != nullptr) how.foreground->give_to(getpid());
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before we could ask to be told
+  // By ourselves: a guardian that is killed now could not, and the program must know whom to kill.
+  send_letter(how.letters, report{report::kind::started, getpid()});
   fcntl(how.inherited, F_SETFD, 0);
   sigset_t none;
   sigemptyset(&none);

@@ -41,10 +41,13 @@ guardian::guardian(guarded what) : what_{std::move(what)} {
   }
 }
 
-guardian::~guardian() {
+void guardian::dismiss() noexcept {
+  if (pid_ < 0) return;
   letters_.close();
+  if (idle_) kill(pid_, SIGKILL);  // it may be frozen, and has nothing left to do
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
+  pid_ = -1;
 }
 
 void guardian::launch(const lock_facts& facts, const stop_times& times,
@@ -53,6 +56,7 @@ void guardian::launch(const lock_facts& facts, const stop_times& times,
   put(letter.fence, facts.fence);
   put(letter.owner, facts.owner);
   put(letter.engine, facts.engine);
+  idle_ = false;
   send(letter);
 }
 
@@ -73,6 +77,9 @@ std::optional<report> guardian::next() noexcept {
   const mail got = receive_letter(letters_.get(), letter);
   if (got == mail::closed) dead_ = true;
   if (got == mail::here && letter.what == report::kind::started) command_ = letter.number;
+  idle_ = idle_ || (got == mail::here &&
+                    (letter.what == report::kind::gone || letter.what == report::kind::too_late ||
+                     letter.what == report::kind::cannot_launch));
   return got == mail::here ? std::optional{letter} : std::nullopt;
 }
 

@@ -43,7 +43,10 @@ class guardian {
   explicit guardian(guarded what);
   guardian(const guardian&) = delete;
   guardian& operator=(const guardian&) = delete;
-  ~guardian();  ///< lets it go, and waits for it: whatever still runs by then is killed
+  ~guardian() { dismiss(); }
+
+  /// Lets it go, and waits for it: whatever still runs by then is killed.
+  void dismiss() noexcept;
 
   pid_t pid() const noexcept { return pid_; }
 
@@ -75,6 +78,7 @@ class guardian {
   pid_t pid_ = -1;
   pid_t command_ = 0;
   bool dead_ = false;
+  bool idle_ = true;  ///< there is nothing to guard
   census group_;
 };
 

@@ -148,11 +148,11 @@ class watchman {
       group_ = group::start({.words = what_.command,
                              .environment = environment,
                              .foreground = letter.in_foreground ? &what_.keyboard : nullptr,
-                             .inherited = news.get()});
+                             .inherited = news.get(),
+                             .letters = letters_.get()});
     } catch (const std::system_error& why) {
       return tell(report::kind::cannot_launch, why.code().value());
     }
-    tell(report::kind::started, group_->leader());
     // Whoever reads what the command writes must see its end when the command ends.
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);
   }

@@ -73,7 +73,7 @@ void narrator::tell(const nlohmann::ordered_json& event, const std::string& text
   std::ostringstream line;
   print_line(line, event);
   const std::string bytes = line.str();
-  // Short enough for a pipe to take it whole or not at all.
+  // In one piece: short enough for a pipe not to mix it with what others write.
   if (::write(status_, bytes.data(), bytes.size()) < 0) return;
 }
 

@@ -25,9 +25,10 @@ constexpr duration usual_kill_after(duration lease) noexcept {
 /// More than this, and the command would be asked to stop while renewals still go on as they should.
 constexpr duration longest_kill_after(duration lease) noexcept { return lease / 3; }
 
-/// A killed process needs a moment to be gone.
+/// The guardian needs a moment to be awake, and a killed process one to be gone; on a busy machine
+/// they are long ones.
 constexpr duration time_to_die(duration left) noexcept {
-  return std::min<duration>(left / 20, std::chrono::milliseconds{50});
+  return std::min<duration>(left / 10, std::chrono::milliseconds{250});
 }
 
 /// For a lease that was just found to end at `deadline`. Directly after a handover it is a short

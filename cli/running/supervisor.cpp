@@ -202,7 +202,12 @@ class supervisor {
 }  // namespace
 
 verdict supervise(const supervision& how, const lock_facts& facts) {
-  return supervisor{how}.run(facts);
+  try {
+    return supervisor{how}.run(facts);
+  } catch (...) {
+    how.guard.dismiss();  // on the way up the lock is given back: nobody may be left by then
+    throw;
+  }
 }
 
 }  // namespace crosslock::cli

@@ -128,7 +128,8 @@ def check_signals(tally):
         running.line()
         running.send(number)
         answer = running.end()
-        tally.check(f"{short} is passed on and the command decides", answer == (5, "got\n", ""),
+        # On stderr a shell may say what became of the sleep it has started.
+        tally.check(f"{short} is passed on and the command decides", answer[:2] == (5, "got\n"),
                     str(answer))
     running = Running("a", "exec sleep 100")
     wait_until(lambda: command_of(running.command()) == "sleep")
