@@ -157,8 +157,8 @@ int hold_it(const hold_flags& flags) {
 constexpr const char* footer =
     R"(Prints one line of JSON when it holds NAME, and holds it until standard input ends, a signal
 comes or nobody reads its standard output any more; then it exits with 0. If the lock is lost it
-prints another line and exits with 79. /dev/null ends at once: a job in the background of a script, or of
-systemd, wants --no-stdin.)";
+prints another line and exits with 79. /dev/null ends at once: a job in the background of a
+script, or of systemd, wants --no-stdin.)";
 
 }  // namespace
 

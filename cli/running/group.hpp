@@ -48,8 +48,8 @@ class group {
   /// What has happened to the leader; whoever else has ended is buried by the way. CHLD tells when
   /// to ask.
   std::vector<change> look();
-  /// Whether nobody is left. Looks each time: a process whose parent has left the group ends without
-  /// anybody telling us.
+  /// Whether nobody is left. Looks each time: a process whose parent has left the group ends
+  /// without anybody telling us.
   bool is_gone() noexcept;
 
  private:

@@ -22,7 +22,7 @@ constexpr duration usual_kill_after(duration lease) noexcept {
   return std::min<duration>(lease / 6, std::chrono::seconds{5});
 }
 
-/// More than this, and the command would be asked to stop while renewals still go on as they should.
+/// More than this, and the command would be asked to stop while renewals still go on as usual.
 constexpr duration longest_kill_after(duration lease) noexcept { return lease / 3; }
 
 /// The guardian needs a moment to be awake, and a killed process one to be gone; on a busy machine

@@ -99,7 +99,7 @@ class supervisor {
   }
 
   void wait() {
-    // Once they have fired, the news of the loss and the end of the guardian would wake us for ever.
+    // Once they have come, the news of the loss and the end of the guardian would wake us for ever.
     pollfd all[] = {{how_.signals.descriptor(), POLLIN, 0},
                     {alarm_.descriptor(), POLLIN, 0},
                     {outcome_.stopped ? -1 : loss_.get(), POLLIN, 0},

@@ -1,5 +1,5 @@
-// Watches over a command that runs under a lock: the program's side, which keeps the lock, tells the
-// guardian how long it is ours, and passes signals on.
+// Watches over a command that runs under a lock: the program's side, which keeps the lock, tells
+// the guardian how long it is ours, and passes signals on.
 #pragma once
 
 #include "cli/running/guardian.hpp"
@@ -33,8 +33,8 @@ struct verdict {
 };
 
 /// Starts the command and waits until nobody is left in its group. Meanwhile signals are passed on.
-/// When the lock is lost, or has not been renewed until shortly before its lease ends, the command is
-/// asked to stop, and killed if it is still there shortly before that end.
+/// When the lock is lost, or has not been renewed until shortly before its lease ends, the command
+/// is asked to stop, and killed if it is still there shortly before that end.
 verdict supervise(const supervision& how, const lock_facts& facts);
 
 }  // namespace crosslock::cli

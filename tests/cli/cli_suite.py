@@ -17,6 +17,7 @@ import install_cases
 import look_cases
 import option_cases
 import place_cases
+import readme_cases
 import receipt_cases
 import run_cases
 import run_lock_cases
@@ -46,6 +47,7 @@ def check(tally):
     receipt_cases.check(tally)
     look_cases.check(tally)
     doctor_cases.check(tally)
+    readme_cases.check(tally)
     place_cases.check(tally)
     sharing_cases.check(tally)
     config_cases.check(tally)

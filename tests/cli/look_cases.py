@@ -207,6 +207,9 @@ def check_list_watch(tally, engine, url):
 def check_watch(tally, engine, url):
     """The order of events is that of what happens here, for each step waits for the one before."""
     with background(url, "watch", "wa", "-d", "20ms") as watching:
+        with holder(url, "warm-up"):  # held or acquired, as it began before this or after
+            watching.object()
+        watching.object()
         with holder(url, "watched") as held, holder(url, "elsewhere"):
             events = [watching.object()]
             with background(url, "run", "watched", "--", "sleep", "100") as w:

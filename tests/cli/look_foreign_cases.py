@@ -55,7 +55,8 @@ def check_redis_py(tally, url):
             tally.check("where ours wait, list has it as well",
                         [(each["name"], each["holders"][0]["foreign"], each["line"][0]["pid"])
                          for each in listed] == [("stock", True, w.pid)], str(listed))
-            first = {(each["event"], each["foreign"])
+            # Held, if it was there when the watch began.
+            first = {(each["event"].replace("held", "acquired"), each["foreign"])
                      for each in (watching.object(), watching.object())}
             tally.check("watch tells of it",
                         first == {("acquired", True), ("waiting", False)}, str(first))
