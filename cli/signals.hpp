@@ -10,8 +10,8 @@
 namespace crosslock::cli {
 
 /// Makes and keeps TERM, INT, HUP, QUIT, USR1, USR2, CONT and CHLD wait in a descriptor. Those that
-/// were ignored when the program was started (nohup, a background job) stay ignored. One at a time per
-/// process; made on the main thread when all other threads block signals.
+/// were ignored when the program was started (nohup, a background job) stay ignored. One at a time
+/// per process; made on the main thread when all other threads block signals.
 class signal_inbox {
  public:
   signal_inbox();

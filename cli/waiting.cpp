@@ -180,7 +180,7 @@ std::string busy_text(const client& locks, const lock_name& name) {
   } catch (const error&) {
     // That it is busy is known; who is in the way is an extra.
   }
-  return text;
+  return text + "; a longer --wait waits longer, none for ever";
 }
 
 }  // namespace crosslock::cli

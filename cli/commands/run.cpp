@@ -99,9 +99,11 @@ class ending {
     }
     story_.released(released);
     if (ended.stopped) {
-      complain(name_ + (ended.never_ran
-                            ? " could not be renewed; the command was not started"
-                            : " could not be renewed; the command was stopped in time"));
+      complain(name_ +
+               (ended.never_ran
+                    ? " could not be renewed; the command was not started; ask crosslock doctor why"
+                    : " could not be renewed; the command was stopped in time; ask crosslock "
+                      "doctor why"));
       return exit_code::lost;
     }
     if (released == release_result::unknown) {
@@ -118,13 +120,14 @@ class ending {
     story_.lost(why);
     const char* const when = ended.never_ran ? " was lost before the command could be started ("
                                              : " was lost while the command ran (";
-    complain(name_ + when + std::string{to_string(why)} + ")");
+    complain(name_ + when + std::string{to_string(why)} +
+             "); somebody else may hold it now: look at what was done before you run it again");
     return exit_code::lost;
   }
 
   static int code_of(const verdict& ended) {
     if (ended.unguarded) {
-      complain("the guardian process was killed, so the command was stopped, too");
+      complain("the guardian process was killed, so the command was stopped, too; run it again");
       return exit_code::internal;
     }
     return ended.exit_code;
@@ -149,7 +152,8 @@ class ending {
 };
 
 int report_failure(const std::string& command, int why) {
-  complain("cannot run '" + command + "': " + std::strerror(why));
+  complain("cannot run '" + command + "': " + std::strerror(why) +
+           (why == ENOENT ? "; is it installed, and in PATH?" : "; is it a program, and may you?"));
   return why == ENOENT ? exit_code::not_found : exit_code::cannot_execute;
 }
 
@@ -170,7 +174,8 @@ int run_under(const scene& on, const client& locks, int& ended_by) {
   ended_by = outcome.ended_by;
   if (ended_by != 0) return 128 + ended_by;
   if (!outcome.held) {
-    on.story.busy(busy_text(locks, on.plan.name));
+    const bool is_fine = on.plan.claim.busy_code == exit_code::success;  // and no mail from cron
+    on.story.busy(is_fine ? std::string{} : busy_text(locks, on.plan.name));
     return on.plan.claim.busy_code;
   }
   hold& held = *outcome.held;

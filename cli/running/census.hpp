@@ -10,7 +10,8 @@
 namespace crosslock::cli {
 
 /// Zombies do not count: one whose parent has left the group, and does not wait for it, may stay
-/// for ever. The kernel counts them, so a look into /proc decides; not too often, as it is a long one.
+/// for ever. The kernel counts them, so a look into /proc decides; not too often, as it is a long
+/// one.
 class census {
  public:
   bool anybody_in(pid_t group) noexcept;

@@ -36,8 +36,8 @@ void narrator::acquired(const hold& held, std::string_view engine, duration leas
 }
 
 void narrator::busy(const std::string& text) {
-  tell({{"event", "busy"}, {"name", name_}}, {});
-  complain(text);
+  tell({{"event", "busy"}, {"name", name_}}, "'" + name_ + "' is busy");
+  if (!text.empty()) complain(text);
 }
 
 void narrator::started(int pid) {

@@ -18,6 +18,7 @@ class narrator {
   void places(std::string_view shown_url, std::string_view source);
   void waiting();
   void acquired(const hold& held, std::string_view engine, duration lease);
+  /// `text` is said in any case.
   void busy(const std::string& text);
   void started(int pid);
   void stopping();

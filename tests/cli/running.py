@@ -30,8 +30,8 @@ class Running:
     def __init__(self, name, script, env=None, flags=(), words=None, **options):
         self.process = subprocess.Popen(
             [PROGRAM, "run", *flags, name, "--", *(words or ["bash", "-c", script])],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, start_new_session=True,
-            env=env or environment(CROSSLOCK_URL="memory:"), **options)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+            start_new_session=True, env=env or environment(CROSSLOCK_URL="memory:"), **options)
         self.unread = ""
 
     def line(self):
