@@ -10,11 +10,8 @@
 #include <crosslock/crosslock.hpp>
 
 #include <poll.h>
-#include <sys/eventfd.h>
 
-#include <future>
 #include <iostream>
-#include <memory>
 #include <stop_token>
 #include <utility>
 
@@ -78,18 +75,8 @@ std::string waiting_note::in_the_way() {
   }
 }
 
-/// What the thread that calls back leaves behind. Shared, because we may go on before it is done.
-struct arrival {
-  std::promise<acquire_result> result;
-  const descriptor came{eventfd(0, EFD_CLOEXEC), "eventfd"};
-};
-
 void begin(const client& locks, const lock_name& name, const claim_request& wanted, acquire_how how,
-           const std::shared_ptr<arrival>& awaited) {
-  auto done = [awaited](acquire_result result) {
-    awaited->result.set_value(std::move(result));
-    eventfd_write(awaited->came.get(), 1);
-  };
+           acquire_callback done) {
   switch (wanted.mode) {
     case claim_mode::exclusive:
       mutex{locks, name}.acquire_async(std::move(done), std::move(how), wanted.wait);
@@ -145,30 +132,31 @@ claim_request read_claim(const claim_flags& flags) {
 }
 
 waited wait_for(const client& locks, const lock_name& name, const claim_request& wanted,
-                signal_inbox& signals, std::optional<duration> fixed_lease) {
-  const auto awaited = std::make_shared<arrival>();
+                const listening& to, std::optional<duration> fixed_lease) {
   std::stop_source stop;
-  begin(locks, name, wanted, {.lease = fixed_lease, .stop = stop.get_token()}, awaited);
+  std::optional<acquire_result> result;
+  begin(locks, name, wanted, {.lease = fixed_lease, .stop = stop.get_token()},
+        [&result](acquire_result came) { result = std::move(came); });
   waiting_note note{locks, name};
   waited outcome;
-  for (;;) {
-    pollfd both[] = {{awaited->came.get(), POLLIN, 0},
-                     {outcome.ended_by == 0 ? signals.descriptor() : -1, POLLIN, 0}};
+  while (!result) {
+    pollfd both[] = {{to.answers.descriptor(), POLLIN, 0},
+                     {outcome.ended_by == 0 ? to.signals.descriptor() : -1, POLLIN, 0}};
     poll(both, std::size(both), outcome.ended_by == 0 ? note.milliseconds_left() : -1);
-    if (both[0].revents != 0) break;
-    const auto news = signals.next();
+    to.answers.run();
+    if (result) break;
+    const auto news = to.signals.next();
     if (news && ends_a_wait(*news)) {
       outcome.ended_by = *news;
       stop.request_stop();
-      signals.let_through();  // a second one need not wait until the place in line is given up
+      to.signals.let_through();  // a second one need not wait until the place in line is given up
     } else if (!news) {
       note.look();
     }
   }
-  acquire_result result = awaited->result.get_future().get();
   if (outcome.ended_by != 0) return outcome;  // and lets go of what may have come in between
-  if (result.failure) std::rethrow_exception(result.failure);
-  outcome.held = std::move(result.hold);
+  if (result->failure) std::rethrow_exception(result->failure);
+  outcome.held = std::move(result->hold);
   return outcome;
 }
 

@@ -1,6 +1,7 @@
 // How commands that take a lock wait for it: the options, and the wait itself.
 #pragma once
 
+#include "cli/calls.hpp"
 #include "cli/signals.hpp"
 
 #include <crosslock/client.hpp>
@@ -43,10 +44,16 @@ struct waited {
   int ended_by = 0;
 };
 
+/// What a wait listens to. The client must have been connected with the executor of `answers`.
+struct listening {
+  calls& answers;
+  signal_inbox& signals;
+};
+
 /// Waits for the lock. A signal ends the wait, and the place in line is given up. On a terminal
 /// it says after three seconds who is in the way. Throws what acquiring throws.
 waited wait_for(const client& locks, const lock_name& name, const claim_request& wanted,
-                signal_inbox& signals, std::optional<duration> fixed_lease = std::nullopt);
+                const listening& to, std::optional<duration> fixed_lease = std::nullopt);
 
 /// What to say when it was not to be had: who holds it, as far as that can be seen.
 std::string busy_text(const client& locks, const lock_name& name);

@@ -71,10 +71,10 @@ int hand_out(const client& locks, hold& held, const acquire_flags& flags, paper_
 }
 
 int acquire_with(const client& locks, const lock_name& name, const acquire_flags& flags,
-                 const claim_request& claim, int& ended_by) {
+                 const claim_request& claim, calls& answers, int& ended_by) {
   const paper_format format = read_format(flags.format);
   signal_inbox signals;
-  waited outcome = wait_for(locks, name, claim, signals, locks.lease());
+  waited outcome = wait_for(locks, name, claim, {answers, signals}, locks.lease());
   ended_by = outcome.ended_by;
   if (outcome.held) {
     ended_by = hand_out(locks, *outcome.held, flags, format, signals);
@@ -94,9 +94,11 @@ int acquire(const acquire_flags& flags) {
     where.how.who = note(flags.self, "by a receipt");
     require_receipts(where);
     require_standard_output();
+    calls answers;
+    where.how.executor = answers.executor();
     const client locks = connect(where.url, std::move(where.how));
     const closed_in_the_end closing{locks};
-    code = acquire_with(locks, name, flags, claim, ended_by);
+    code = acquire_with(locks, name, flags, claim, answers, ended_by);
   }
   if (ended_by != 0) die_of(ended_by);
   return code;

@@ -122,9 +122,9 @@ int settle(hold& held, const std::string& name, signal_inbox& signals) {
 }
 
 int hold_until_end(const client& locks, const lock_name& name, const hold_flags& flags,
-                   const claim_request& claim, int& ended_by) {
+                   const claim_request& claim, calls& answers, int& ended_by) {
   signal_inbox signals;
-  waited outcome = wait_for(locks, name, claim, signals);
+  waited outcome = wait_for(locks, name, claim, {answers, signals});
   ended_by = outcome.ended_by;
   if (!outcome.held) {
     if (ended_by == 0 && claim.busy_code != exit_code::success) complain(busy_text(locks, name));
@@ -146,9 +146,11 @@ int hold_it(const hold_flags& flags) {
     place where = find_place(flags.where);
     where.how.who = note(flags.self, "hold");
     require_standard_output();
+    calls answers;
+    where.how.executor = answers.executor();
     const client locks = connect(where.url, std::move(where.how));
     const closed_in_the_end closing{locks};
-    code = hold_until_end(locks, name, flags, claim, ended_by);
+    code = hold_until_end(locks, name, flags, claim, answers, ended_by);
   }
   if (ended_by != 0) die_of(ended_by);
   return code;

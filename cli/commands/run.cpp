@@ -166,11 +166,11 @@ struct scene {
   narrator& story;
 };
 
-int run_under(const scene& on, const client& locks, int& ended_by) {
+int run_under(const scene& on, const client& locks, calls& answers, int& ended_by) {
   const duration kill_after = settle_kill_after(on.plan, locks.lease());
   signal_inbox signals;
   on.story.waiting();
-  waited outcome = wait_for(locks, on.plan.name, on.plan.claim, signals);
+  waited outcome = wait_for(locks, on.plan.name, on.plan.claim, {answers, signals});
   ended_by = outcome.ended_by;
   if (ended_by != 0) return 128 + ended_by;
   if (!outcome.held) {
@@ -219,10 +219,12 @@ int run(const run_flags& flags, const run_request& wanted) {
     where.how.who = who;
     // It ends after the command in any case; the lock must not be seen as free before that.
     where.how.process = guard.pid();
+    calls answers;
+    where.how.executor = answers.executor();
     // Until here signals do what they always do: nothing is held, and nothing has to be undone.
     const client locks = connect(where.url, std::move(where.how));
     const closed_in_the_end closing{locks};
-    code = run_under({plan, wanted, keyboard, guard, story}, locks, ended_by);
+    code = run_under({plan, wanted, keyboard, guard, story}, locks, answers, ended_by);
   }
   if (ended_by != 0) die_of(ended_by);
   return code;

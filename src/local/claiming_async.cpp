@@ -117,7 +117,7 @@ void line::settle_async(waiter& head, const seam::answer& answer, afterwards& af
   at.asking = false;
   const bool news_came = std::exchange(at.look_now, false);
   if (answer.result == seam::ask_result::granted) {
-    if (!take(head, answer.granted, at.next_cause, after)) claim_again(head, after);
+    take_async(head, answer.granted, at.next_cause, after);
   } else if (answer.result == seam::ask_result::busy && !head.wish.waits()) {
     at.on_server = false;
     leave(head, observer::wait_result::busy, after);
@@ -127,6 +127,17 @@ void line::settle_async(waiter& head, const seam::answer& answer, afterwards& af
     const duration look_after = std::min(answer.look_after, home_.settings().look_every);
     plan_ask(head, news_came ? duration::zero() : look_after,
              news_came ? acquire_cause::looked : acquire_cause::refreshed, after);
+  }
+}
+
+/// Nobody stands here whom an exception could reach: no thread or descriptor may be left to keep it.
+void line::take_async(waiter& head, const seam::grant& grant, acquire_cause cause,
+                      afterwards& after) {
+  try {
+    if (!take(head, grant, cause, after)) claim_again(head, after);
+  } catch (const error& why) {
+    head.attempt.on_server = true;
+    fail(head, why, after);
   }
 }
 
@@ -140,8 +151,8 @@ bool line::granted(const seam::grant& grant) {
     if (!head->asynchronous()) {
       head->attempt.pushed = grant;
       after.wake(*head);
-    } else if (!take(*head, grant, acquire_cause::pushed, after)) {
-      claim_again(*head, after);
+    } else {
+      take_async(*head, grant, acquire_cause::pushed, after);
     }
   }
   after.run();

@@ -89,6 +89,7 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
   void lead(waiter& waiter);
   void new_claim(waiter& head);
   bool take(waiter& head, const seam::grant& grant, acquire_cause cause, afterwards& after);
+  void take_async(waiter& head, const seam::grant& grant, acquire_cause cause, afterwards& after);
   void use(waiter& next, const std::shared_ptr<tenancy>& grant, std::int64_t fence_value,
            time_point now, acquire_cause cause);
   void notify(waiter& ended, afterwards& after);
