@@ -39,7 +39,7 @@ connection::connection(place place, seam::clock& clock)
   reach(step::answering, verb::connect);
 }
 
-connection::~connection() = default;
+connection::~connection() { close(); }
 
 void connection::open() {
   make_shared_file(place_.path);
@@ -52,6 +52,13 @@ void connection::open() {
   const identities found = look_at_files();
   const std::lock_guard guard{mutex_};
   files_ = found;
+}
+
+void connection::close() noexcept {
+  // The last handle copies the log back. The writer has had its directory synced when it wrote to
+  // it first; the reader would wait for that once more.
+  reader_.reset();
+  writer_.reset();
 }
 
 void connection::map_wake_file() {
@@ -107,15 +114,13 @@ void connection::reopen_if_replaced() {
 }
 
 void connection::open_anew() {
-  writer_.reset();
-  reader_.reset();
+  close();
   try {
     open();
     enter_all_again();
   } catch (...) {
     // Half of it is nothing: nobody writes or reads there before all of us are on its list.
-    writer_.reset();
-    reader_.reset();
+    close();
     throw;
   }
 }
