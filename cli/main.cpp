@@ -73,7 +73,9 @@ int answer(const std::vector<std::string>& words, const behind_dashes& behind) {
   const auto chosen = std::find_if(commands.begin(), commands.end(),
                                    [](const command& each) { return each.words->parsed(); });
   const int code = chosen->act();
-  return std::cout.flush() ? code : exit_code::internal;
+  if (std::cout.flush()) return code;
+  complain("standard output could not be written: is the disk full?");
+  return exit_code::internal;
 }
 
 /// What follows `--` in a run is kept from CLI11 altogether.

@@ -11,7 +11,10 @@
 
 namespace crosslock::cli {
 
-/// One line on standard error, behind the program's name.
+/// The text without what may be a secret: passwords in URLs, and receipts.
+std::string without_secrets(std::string_view text);
+
+/// One line on standard error, behind the program's name and without secrets.
 void complain(std::string_view text);
 
 /// What an error has to say, without the general words that its code adds: there may be no server.

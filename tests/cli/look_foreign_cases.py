@@ -3,7 +3,7 @@
 import subprocess
 from contextlib import contextmanager
 
-from look_stage import PYTHON, ask, background, objects, shown, terminal, waiter
+from look_stage import PYTHON, ask, background, holder, objects, shown, terminal, waiter
 from tally import environment
 
 REDIS_PY = """
@@ -39,6 +39,7 @@ def redis_cli(url, *words):
 def check(tally, url):
     check_redis_py(tally, url)
     check_strange_value(tally, url)
+    check_strange_type(tally, url)
     check_strange_who(tally, url)
 
 
@@ -82,6 +83,17 @@ def check_strange_value(tally, url):
     check_harmless(tally, "value", url, "show", "evil")
     check_harmless(tally, "value", url, "show", "evil", "--json")
     redis_cli(url, "DEL", "evil")
+
+
+def check_strange_type(tally, url):
+    ask(url, "run", "typed", "true")  # the name is known for a day
+    redis_cli(url, "HSET", "typed", "field", "1")
+    with holder(url, "other"):
+        listed = objects(url, "list", "--json")
+        tally.check("a key of another type hides no other lock from the list",
+                    [(each["name"], each["holders"][0]["foreign"]) for each in listed]
+                    == [("other", False), ("typed", True)], str(listed))
+    redis_cli(url, "DEL", "typed")
 
 
 def check_strange_who(tally, url):

@@ -73,7 +73,8 @@ def check_terminals(tally, stage, blocks):
 
 
 def check_crontab(tally, stage, blocks):
-    [often], [nightly] = ([line for line in text.splitlines() if line] for text in blocks)
+    [often], [nightly] = ([line for line in text.splitlines() if " * " in line]
+                          for text in blocks)
     command = often.split(maxsplit=5)[5]
     done = stage.start(command)
     done.communicate()

@@ -23,6 +23,15 @@ std::string escape_glob(std::string_view text) {
   return escaped;
 }
 
+/// What stands at a name and is no string: all that can be said of it.
+claim_info foreign_key() {
+  claim_info one;
+  one.who = "another library, a key of another type";
+  one.lease_left = duration::max();
+  one.foreign = true;
+  return one;
+}
+
 /// How long the end of a client may take to clear up behind it; the rest ends by itself.
 constexpr duration clear_up_within = std::chrono::milliseconds{100};
 
@@ -130,6 +139,9 @@ std::vector<lock_info> engine::look_at(std::span<const std::string> names, time_
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (script_unknown(answers[i])) {
       infos.push_back(look(lock_name::stored(names[i]), give_up));
+    } else if (answers[i].failed() && answers[i].failure().starts_with("WRONGTYPE")) {
+      // Somebody else's, such as a lock of Redisson: no reason to show none of the others.
+      infos.push_back({.name = names[i], .holders = {foreign_key()}, .line = {}});
     } else if (answers[i].failed()) {
       refuse(answers[i].failure(), names[i]);
     } else {

@@ -138,6 +138,7 @@ class connection {
   };
 
   void open();
+  void open_once();
   void close() noexcept;
   void map_wake_file();
   /// Of the database and of SQLite's files beside it; zero for one that is not there.
