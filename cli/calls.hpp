@@ -15,8 +15,8 @@ namespace crosslock::cli {
 
 class calls {
  public:
-  /// For options::executor, before connecting. May be called by any thread, also when this object is
-  /// gone.
+  /// For options::executor, before connecting. May be called by any thread, also when this object
+  /// is gone.
   std::function<void(std::function<void()>)> executor() const {
     return [state = state_](std::function<void()> call) {
       const std::lock_guard guard{state->mutex};

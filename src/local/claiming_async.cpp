@@ -130,7 +130,7 @@ void line::settle_async(waiter& head, const seam::answer& answer, afterwards& af
   }
 }
 
-/// Nobody stands here whom an exception could reach: no thread or descriptor may be left to keep it.
+/// Nobody stands here whom an exception could reach: no thread may be left that could keep it.
 void line::take_async(waiter& head, const seam::grant& grant, acquire_cause cause,
                       afterwards& after) {
   try {
