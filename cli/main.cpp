@@ -98,7 +98,8 @@ int main(int argc, char** argv) {
     complain(wrong.what());
     return exit_code::usage;
   } catch (const crosslock::error& failure) {
-    complain(text_of(failure));
+    const bool away = failure.which() == crosslock::errc::unreachable;
+    complain(text_of(failure) + (away ? "; does it run there? crosslock doctor says more" : ""));
     return exit_code_of(failure);
   } catch (const std::exception& failure) {
     complain(failure.what());

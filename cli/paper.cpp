@@ -1,6 +1,7 @@
 #include "cli/paper.hpp"
 
 #include "cli/command.hpp"
+#include "cli/looking/plain_text.hpp"
 #include "cli/say.hpp"
 #include "engine/registry.hpp"
 
@@ -64,8 +65,8 @@ void require_receipts(const place& where) {
 void require_receipts(const place& where, const receipt& paper) {
   const std::string there{traits_at(where).name};
   if (paper.engine != there) {
-    throw error{errc::conflict, "the receipt is of the engine '" + paper.engine + "', but " +
-                                    where.source + " names '" + there +
+    throw error{errc::conflict, "the receipt is of the engine '" + printable(paper.engine) +
+                                    "', but " + where.source + " names '" + there +
                                     "': say where its lock is kept, with --url or CROSSLOCK_URL"};
   }
   require_receipts(where);

@@ -40,8 +40,10 @@ std::string two_digits(std::int64_t number) {
 }  // namespace
 
 duration read_time(std::string_view option, std::string_view text) {
-  if (const auto plain = seam::parse_duration(text)) return *plain;
-  if (const auto fraction = read_fraction(text)) return *fraction;
+  constexpr duration longest = 100 * 365 * 24h;  // added to any time it stays one
+  const auto plain = seam::parse_duration(text);
+  const auto time = plain ? plain : read_fraction(text);
+  if (time && *time <= longest) return *time;
   throw usage_error{std::string{option} + " is '" + std::string{text} +
                     "': expected a time such as 30s, 500ms, 2m, 1h, or a number of seconds"};
 }

@@ -59,7 +59,8 @@ class waiting_note {
 };
 
 std::string describe(const claim_info& holder) {
-  return "held by " + printable(holder.who) + " for " + show_time(holder.age);
+  const std::string by = "held by " + printable(holder.who);
+  return holder.foreign ? by : by + " for " + show_time(holder.age);
 }
 
 std::string waiting_note::in_the_way() {
@@ -168,7 +169,8 @@ std::string busy_text(const client& locks, const lock_name& name) {
   } catch (const error&) {
     // That it is busy is known; who is in the way is an extra.
   }
-  return text + "; a longer --wait waits longer, none for ever";
+  return text +
+         "; --wait TIME waits for it, and without -n and --wait it waits as long as it takes";
 }
 
 }  // namespace crosslock::cli

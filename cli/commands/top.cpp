@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
+#include <limits>
 #include <memory>
 
 namespace crosslock::cli {
@@ -146,7 +147,6 @@ int show_live(const top_request& wanted, eyes& looking, duration interval) {
 
 int top(const top_request& wanted, std::ostream& out) {
   const duration interval = read_interval(wanted.interval, 2s);
-  if (wanted.rounds == 0U) throw usage_error{"-n is 0: expected 1 or more"};
   eyes looking{wanted.where, wanted.all};
   if (!wanted.batch && isatty(STDOUT_FILENO) == 1) return show_live(wanted, looking, interval);
   print_pages(wanted, looking, interval, out);
@@ -162,7 +162,8 @@ command offer_top(CLI::App& program) {
   words->add_option("PREFIX", wanted->beginning, "Only names that begin so");
   words->add_flag("-b,--batch", wanted->batch, "Plain text, one table after another");
   words->add_option("-d,--interval", wanted->interval, "How often to look (2s)");
-  words->add_option("-n,--rounds", wanted->rounds, "End after so many tables");
+  words->add_option("-n,--rounds", wanted->rounds, "End after so many tables")
+      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()));
   words->add_flag("--all", wanted->all, "Also what elections and barriers lock for themselves");
   offer_place(*words, wanted->where);
   return {words, [wanted] { return top(*wanted, std::cout); }};

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <ctime>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -128,7 +129,8 @@ command offer_watch(CLI::App& program) {
   const auto wanted = std::make_shared<watch_request>();
   words->add_option("PREFIX", wanted->beginning, "Only names that begin so");
   words->add_option("-d,--interval", wanted->interval, "How often to look (200ms)");
-  words->add_option("--count", wanted->count, "End after so many events");
+  words->add_option("--count", wanted->count, "End after so many events")
+      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()));
   words->add_option("--for", wanted->span, "End after so long");
   words->add_flag("--all", wanted->all, "Also what elections and barriers lock for themselves");
   offer_place(*words, wanted->where);
