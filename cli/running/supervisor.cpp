@@ -82,9 +82,12 @@ class supervisor {
       outcome_.stopped = true;
     }
     if (!outcome_.stopped && now >= next_look_) {
-      const time_point before = expires_;
-      read_lease();
-      if (expires_ != before) how_.guard.keep(times_);
+      // What the guardian was told stays as it is until a renewal has moved the end.
+      next_look_ = now + look_every_;
+      if (how_.held.expires_at() != expires_) {
+        read_lease();
+        how_.guard.keep(times_);
+      }
     }
     if (outcome_.unguarded) {
       over_ = how_.guard.kill_group();
