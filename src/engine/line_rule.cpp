@@ -86,6 +86,14 @@ void line_so_far::add(const wish& next) noexcept {
   if (next.mode == claim_mode::permit) permits_ += next.permits;
 }
 
+place judge_claim(std::span<const wish> line, std::size_t index,
+                  std::optional<std::size_t> ignored) {
+  line_so_far before;
+  for (const wish& one : line.first(index)) before.add(one);
+  if (before.admits(line[index], ignored.has_value())) return {.granted = true, .watches = {}};
+  return {.granted = false, .watches = watched_by(line, index, ignored)};
+}
+
 std::vector<place> judge_line(std::span<const wish> line, std::span<const upgrade> upgrades) {
   std::vector<place> verdict(line.size());
   line_so_far before;

@@ -66,6 +66,11 @@ struct upgrade {
   std::size_t beside = 0;
 };
 
+/// The verdict on one claim of a line. `ignored`: it is an upgrade, and the shared claim before it
+/// that does not stand in its way is that one.
+place judge_claim(std::span<const wish> line, std::size_t index,
+                  std::optional<std::size_t> ignored = {});
+
 /// The verdict on every claim of a line, first come first.
 std::vector<place> judge_line(std::span<const wish> line, std::span<const upgrade> upgrades = {});
 

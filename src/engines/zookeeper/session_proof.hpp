@@ -1,0 +1,72 @@
+// When ZooKeeper's leader is known to have heard of a session.
+#pragma once
+
+#include <crosslock/time.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+namespace crosslock::zookeeper {
+
+/// The heartbeats of one client. A server that answers one has not told the leader yet that the
+/// session is alive: it does so only about once a tick. So a heartbeat counts when a later one,
+/// sent at least a tick after it on the same connection, is answered too: had the server gone
+/// away with the news in between, no answer would have come. Not thread-safe.
+class session_proof {
+ public:
+  explicit session_proof(duration tick) : tick_{tick} {}
+
+  /// A new connection: what was sent before can no longer be proven by what is sent on this one.
+  /// `new_session_sent`: it began a session, and its connect request went out then. To begin one
+  /// is itself a write of the leader.
+  void connected(std::optional<time_point> new_session_sent) {
+    sent_.clear();
+    if (new_session_sent) proven_ = new_session_sent;
+  }
+
+  /// Numbers rise, and so do times.
+  void sent(std::uint64_t number, time_point when) { sent_.push_back({number, when}); }
+
+  /// With success; a number that is not of this connection changes nothing.
+  void answered(std::uint64_t number) {
+    const auto which = std::ranges::find(sent_, number, &heartbeat::number);
+    if (which == sent_.end()) return;
+    which->answered = true;
+    const time_point latest = which->when - tick_;
+    while (!sent_.empty() && sent_.front().when <= latest) {
+      if (sent_.front().answered) prove(sent_.front().when);
+      sent_.pop_front();
+    }
+  }
+
+  /// When the newest heartbeat that counts was sent; within a session it never goes back.
+  std::optional<time_point> proven() const noexcept { return proven_; }
+
+  void session_ended() {
+    sent_.clear();
+    proven_.reset();
+  }
+
+ private:
+  struct heartbeat {
+    std::uint64_t number = 0;
+    time_point when{};
+    bool answered = false;
+  };
+
+  void prove(time_point when) { proven_ = proven_ ? std::max(*proven_, when) : when; }
+
+  const duration tick_;
+  std::deque<heartbeat> sent_;  // of this connection, oldest first, as far as they may still count
+  std::optional<time_point> proven_;
+};
+
+/// Often enough for the deadline to move well before a session ends, and so that some heartbeat
+/// lies just a tick behind each one.
+inline duration heartbeat_interval(duration timeout, duration tick) {
+  return std::min(timeout / 6, tick / 2);
+}
+
+}  // namespace crosslock::zookeeper
