@@ -1,13 +1,16 @@
-# crosslock_add_engine(NAME name [DEPENDS package/target/debian-package/pkg-config-module ...])
+# crosslock_add_engine(NAME name [DEPENDS package/target/debian-package/pkg-config-module ...]
+#                      [KEEP_INSIDE archive ...])
 #
 # Builds crosslock-<name> (alias crosslock::<name>) from src/engines/<name>/*.cpp. Each dependency
 # gives the name for find_package, the target to link, the Debian package that brings it, and what
 # pkg-config calls it:
 #     crosslock_add_engine(NAME sqlite DEPENDS SQLite3/SQLite::SQLite3/libsqlite3-dev/sqlite3)
+# In place of the last, for what pkg-config does not know, what a static user's linker is told.
+# A shared library of ours exports nothing of the archives in KEEP_INSIDE.
 # CROSSLOCK_ENGINE_<NAME> is AUTO (built if everything is found), ON (anything missing is an
 # error) or OFF. The Debian package also belongs into cmake/packages.
 function(crosslock_add_engine)
-  cmake_parse_arguments(PARSE_ARGV 0 engine "" NAME DEPENDS)
+  cmake_parse_arguments(PARSE_ARGV 0 engine "" NAME "DEPENDS;KEEP_INSIDE")
   string(TOUPPER ${engine_NAME} upper)
   set(CROSSLOCK_ENGINE_${upper} ${CROSSLOCK_ENGINES} CACHE STRING
       "Build the engine ${engine_NAME}: AUTO, ON or OFF")
@@ -22,6 +25,7 @@ function(crosslock_add_engine)
   set(packages "")
   set(libraries "")
   set(modules "")
+  set(flags "")
   foreach(dependency IN LISTS engine_DEPENDS)
     string(REPLACE "/" ";" parts "${dependency}")
     list(POP_FRONT parts package library debian module)
@@ -36,7 +40,11 @@ function(crosslock_add_engine)
     endif()
     list(APPEND packages ${package})
     list(APPEND libraries ${library})
-    list(APPEND modules ${module})
+    if(module MATCHES "^-")
+      list(APPEND flags ${module})
+    else()
+      list(APPEND modules ${module})
+    endif()
   endforeach()
 
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/engines/${engine_NAME}/*.cpp)
@@ -49,6 +57,10 @@ function(crosslock_add_engine)
   target_link_libraries(${target} PUBLIC crosslock-core PRIVATE ${libraries})
   set_property(TARGET ${target} PROPERTY crosslock_packages ${packages})
   set_property(TARGET ${target} PROPERTY crosslock_modules ${modules})
+  set_property(TARGET ${target} PROPERTY crosslock_flags ${flags})
+  foreach(archive IN LISTS engine_KEEP_INSIDE)
+    target_link_options(${target} PRIVATE LINKER:--exclude-libs,${archive})
+  endforeach()
   crosslock_keep_linked(${target} crosslock_engine_${engine_NAME})
   set_property(GLOBAL APPEND PROPERTY crosslock_engines ${engine_NAME})
   message(STATUS "crosslock: engine ${engine_NAME} is built")

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -209,6 +210,30 @@ TEST_F(random_lines, the_watched_suffice_and_are_the_nearest) {
       ASSERT_FALSE(kept_out(pick(line, nearer), line[i])) << "nearer ones keep it out already";
     }
   }
+}
+
+TEST_F(random_lines, the_verdict_on_one_is_its_place_among_all) {
+  for (int round = 0; round < 20000; ++round) {
+    const auto line = draw(round % 2 == 0);
+    const auto verdict = judge_line(line);
+    for (std::size_t i = 0; i < line.size(); ++i) ASSERT_EQ(judge_claim(line, i), verdict[i]);
+  }
+}
+
+TEST_F(random_lines, the_verdict_on_one_upgrade_is_its_place_among_all) {
+  int upgrades = 0;
+  for (int round = 0; round < 20000; ++round) {
+    const auto line = draw(true);
+    const auto first_shared = std::ranges::find(line, S);
+    const auto last_exclusive = std::ranges::find(line.rbegin(), line.rend(), X);
+    if (last_exclusive == line.rend() || first_shared >= last_exclusive.base()) continue;
+    const upgrade one{.claim = static_cast<std::size_t>(last_exclusive.base() - line.begin()) - 1,
+                      .beside = static_cast<std::size_t>(first_shared - line.begin())};
+    const auto verdict = judge_line(line, std::array{one});
+    ASSERT_EQ(judge_claim(line, one.claim, one.beside), verdict[one.claim]);
+    ++upgrades;
+  }
+  ASSERT_GT(upgrades, 1000);
 }
 
 TEST_F(random_lines, newcomers_never_change_what_stands) {

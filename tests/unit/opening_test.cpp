@@ -104,8 +104,8 @@ TEST(opening, a_negative_wait_is_an_error_and_an_endless_one_does_not_overflow) 
 
 TEST(opening, an_engine_that_is_not_linked_is_named) {
   const std::string text =
-      refusal(errc::unsupported, [] { (void)connect("zk://ann:secret@localhost"); });
-  EXPECT_NE(text.find("crosslock::zookeeper"), std::string::npos) << text;
+      refusal(errc::unsupported, [] { (void)connect("etcd://ann:secret@localhost"); });
+  EXPECT_NE(text.find("crosslock::etcd"), std::string::npos) << text;
   EXPECT_EQ(text.find("secret"), std::string::npos) << text;
   refusal(errc::invalid_url, [] { (void)connect("gopher://localhost"); });
   refusal(errc::invalid_url, [] { (void)connect(""); });

@@ -1,0 +1,133 @@
+// A heartbeat moves the deadline only when a later one proves that the leader has heard of it.
+#include "engines/zookeeper/session_proof.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+
+namespace crosslock::zookeeper {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr duration tick = 200ms;
+constexpr time_point at(duration since) { return time_point{since}; }
+
+TEST(zookeeper_session_proof, a_new_session_counts_from_its_connect_request) {
+  session_proof proof{tick};
+  EXPECT_EQ(proof.proven(), std::nullopt);
+  proof.connected(at(1s));
+  EXPECT_EQ(proof.proven(), at(1s));
+}
+
+TEST(zookeeper_session_proof, an_answer_alone_proves_nothing) {
+  session_proof proof{tick};
+  proof.connected(at(1s));
+  proof.sent(1, at(1100ms));
+  proof.answered(1);
+  EXPECT_EQ(proof.proven(), at(1s));
+}
+
+TEST(zookeeper_session_proof, the_answer_to_one_sent_a_tick_later_proves_it) {
+  session_proof proof{tick};
+  proof.connected(at(1s));
+  proof.sent(1, at(1100ms));
+  proof.sent(2, at(1200ms));
+  proof.sent(3, at(1300ms));
+  proof.answered(1);
+  proof.answered(2);
+  EXPECT_EQ(proof.proven(), at(1s)) << "2 was sent less than a tick after 1";
+  proof.answered(3);
+  EXPECT_EQ(proof.proven(), at(1100ms)) << "exactly a tick is enough";
+  proof.sent(4, at(1700ms));
+  EXPECT_EQ(proof.proven(), at(1100ms)) << "to be sent is not to be answered";
+  proof.answered(4);
+  EXPECT_EQ(proof.proven(), at(1300ms)) << "the newest that is a tick older";
+}
+
+TEST(zookeeper_session_proof, what_was_never_answered_never_counts) {
+  session_proof proof{tick};
+  proof.connected(at(1s));
+  proof.sent(1, at(1100ms));
+  proof.sent(2, at(1200ms));
+  proof.sent(3, at(2s));
+  proof.answered(1);
+  proof.answered(3);
+  EXPECT_EQ(proof.proven(), at(1100ms)) << "2 may have failed";
+}
+
+TEST(zookeeper_session_proof, on_another_connection_it_begins_anew) {
+  session_proof proof{tick};
+  proof.connected(at(1s));
+  proof.sent(1, at(1100ms));
+  proof.sent(2, at(1300ms));
+  proof.answered(1);
+  proof.connected(std::nullopt);
+  EXPECT_EQ(proof.proven(), at(1s)) << "the session goes on";
+  proof.answered(2);
+  EXPECT_EQ(proof.proven(), at(1s)) << "an answer of the old connection";
+  proof.sent(3, at(1500ms));
+  proof.answered(3);
+  EXPECT_EQ(proof.proven(), at(1s)) << "1 went to another server";
+  proof.sent(4, at(1700ms));
+  proof.answered(4);
+  EXPECT_EQ(proof.proven(), at(1500ms));
+}
+
+TEST(zookeeper_session_proof, ends_with_the_session) {
+  session_proof proof{tick};
+  proof.connected(at(1s));
+  proof.sent(1, at(1100ms));
+  proof.session_ended();
+  EXPECT_EQ(proof.proven(), std::nullopt);
+  proof.connected(at(500ms));
+  EXPECT_EQ(proof.proven(), at(500ms));
+  proof.sent(2, at(1400ms));
+  proof.answered(1);
+  proof.answered(2);
+  EXPECT_EQ(proof.proven(), at(500ms)) << "1 was of the session before";
+}
+
+TEST(zookeeper_session_proof, never_goes_back_and_never_ahead_of_a_tick) {
+  std::mt19937 rng{20261116};
+  for (int round = 0; round < 500; ++round) {
+    session_proof proof{tick};
+    time_point now = at(1s);
+    proof.connected(now);
+    time_point before = now;
+    std::uint64_t sent = 0;
+    std::uint64_t answered = 0;
+    time_point newest_answered{};
+    std::vector<time_point> when{now};
+    for (int step = 0; step < 200; ++step) {
+      now += std::chrono::milliseconds{rng() % 150};
+      if (rng() % 20 == 0) {
+        proof.connected(std::nullopt);
+        answered = sent;  // whatever was on its way is gone
+      } else if (answered < sent && rng() % 2 == 0) {
+        proof.answered(++answered);
+        newest_answered = when[answered];
+      } else {
+        proof.sent(++sent, now);
+        when.push_back(now);
+      }
+      ASSERT_GE(*proof.proven(), before);
+      if (*proof.proven() > before) {
+        ASSERT_LE(*proof.proven() + tick, newest_answered);
+      }
+      before = *proof.proven();
+    }
+    ASSERT_GT(before, at(1s));
+  }
+}
+
+TEST(zookeeper_session_proof, heartbeats_are_at_most_a_sixth_of_the_session_apart) {
+  EXPECT_EQ(heartbeat_interval(10s, 2s), 1s);
+  EXPECT_EQ(heartbeat_interval(6s, 2s), 1s);
+  EXPECT_EQ(heartbeat_interval(3s, 2s), 500ms);
+  EXPECT_EQ(heartbeat_interval(10s, 200ms), 100ms);
+}
+
+}  // namespace
+}  // namespace crosslock::zookeeper
