@@ -100,6 +100,11 @@ class observer {
   /// A fenced_register, or the cell behind it, refused a write or an opening: `highest` was here.
   virtual void fence_rejected(std::string_view /*name*/, crosslock::fence /*shown*/,
                               crosslock::fence /*highest*/) noexcept {}
+  /// On engines with sessions: the connection is lost. What is held stays valid until its deadline,
+  /// and goes on if `resumed` comes before; after it, each hold is told as lost.
+  virtual void suspended(const error&) noexcept {}
+  /// Connected (again). With the same session if nothing was told as lost meanwhile.
+  virtual void resumed() noexcept {}
   virtual void engine_up() noexcept {}
   virtual void engine_down(const error&) noexcept {}
   virtual void round_trip(verb, duration) noexcept {}

@@ -37,6 +37,8 @@ struct claim {
   std::int32_t of = 1;       ///< ... of how many
   duration lease{};
   bool wait = false;  ///< true: stand in line when it is taken
+  /// Exclusive, of a lock that others share: where other libraries take that for another kind.
+  bool among_readers = false;
   /// An exclusive claim of somebody who holds the name shared. When it first asks and another
   /// exclusive claim stands in the line, the ask throws `upgrade_conflict` and nothing has changed.
   bool upgrade = false;

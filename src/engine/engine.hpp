@@ -74,6 +74,11 @@ class turn {
   virtual void wanted(claim_key key) noexcept = 0;
   /// ask_async failed; or, with errc::lost, a grant was taken away.
   virtual void failed(claim_key key, const error& why) noexcept = 0;
+  /// The connection is lost, and what is held is valid only until its deadline, unless it comes
+  /// back in time. For engines whose sessions outlive a connection.
+  virtual void suspended(const error& /*why*/) noexcept {}
+  /// Connected again.
+  virtual void resumed() noexcept {}
   /// A cell that was watched of late has been written, or may have been. A hint.
   virtual void cell_changed(const lock_name& /*name*/) noexcept {}
 };

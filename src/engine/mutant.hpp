@@ -11,6 +11,7 @@ enum class mutant {
   renew_creates = 3,           // M3
   fence_stands_still = 4,      // M4
   no_look_behind_wake_up = 5,  // M5
+  any_node_of_ours = 6,        // M6
   retry_with_new_owner = 8,    // M8
   loss_told_by_io_thread = 9,  // M9
   one_permit_too_many = 11,    // M11

@@ -35,7 +35,8 @@ bool keeper::keep(const std::shared_ptr<tenure>& tenure) {
   const time_point now = clock_.now();
   const seam::grant& grant = tenure->grant;
   const time_point from = counted_from(grant.sent, now);
-  const time_point deadline = valid_until(from, grant.lease);
+  if (tenure->fixed && lease_is_session()) tenure->fixed_end = now + tenure->claim.lease;
+  const time_point deadline = std::min(valid_until(from, grant.lease), tenure->fixed_end);
   if (deadline - notice_lead(grant.lease) <= now) return false;
   const std::lock_guard guard{mutex_};
   if (closing_) return false;
@@ -53,6 +54,8 @@ bool keeper::keep(const std::shared_ptr<tenure>& tenure) {
   if (grant.offer) {
     // A hold that is over soon needs no renewal at all: a handover then costs one request less.
     plan_renewal(tenure, tenure->fixed ? now : take_up_offer(now, deadline));
+  } else if (lease_is_session()) {
+    plan_renewal(tenure, next_session_look(now, deadline));
   } else if (!tenure->fixed) {
     plan_renewal(tenure, next_renewal(grant.sent, grant.lease));
   }
@@ -125,6 +128,7 @@ time_point keeper::tell_at(const tenure& tenure) const noexcept {
 
 loss_reason keeper::why_now(const tenure& tenure, time_point now) const noexcept {
   if (tenure.deadline() - notice_lead(tenure.grant.lease) > now) return loss_reason::max_hold;
+  if (lease_is_session() && tenure.deadline() != tenure.fixed_end) return loss_reason::expired;
   return tenure.fixed ? loss_reason::lease_ended : loss_reason::expired;
 }
 

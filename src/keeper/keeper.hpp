@@ -91,6 +91,9 @@ class keeper {
   void renew_when_due();
   renewal_batch take_renewals(time_point now);
   void renew(const renewal_batch& batch, time_point now);
+  bool lease_is_session() const noexcept;
+  /// How long a lease lasts without renewal.
+  duration lease_of(const tenure& tenure) const noexcept;
   static seam::renewal renewal_of(const tenure& tenure);
   void settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& renewal, time_point now);
   time_point errand_give_up() const noexcept;

@@ -72,7 +72,10 @@ void read_password_file(seam::url& url) {
 settings settle(const options& options, seam::url& url) {
   const settings defaults;
   settings settled;
-  settled.lease = choose(options.lease, url, "lease", "CROSSLOCK_LEASE", defaults.lease);
+  constexpr duration unsaid = duration::min();
+  settled.lease = choose(options.lease, url, "lease", "CROSSLOCK_LEASE", unsaid);
+  settled.lease_said = settled.lease != unsaid;
+  if (!settled.lease_said) settled.lease = defaults.lease;
   settled.timeout = choose(options.timeout, url, "timeout", nullptr, defaults.timeout);
   settled.max_hold = choose(options.max_hold, url, "max_hold", nullptr, defaults.max_hold);
   settled.look_every = choose(options.look_every, url, "look_every", nullptr, defaults.look_every);
@@ -105,12 +108,15 @@ opening_plan plan_opening(std::string_view text, const options& options) {
   settings settled = settle(options, url);
   read_password_file(url);
   auto open = [url, who = describe_this_process(options.who), process = options.process,
-               timeout = settled.timeout, log = options.log](seam::turn& turn, seam::clock& clock) {
+               timeout = settled.timeout,
+               lease = settled.lease_said ? std::optional{settled.lease} : std::nullopt,
+               log = options.log](seam::turn& turn, seam::clock& clock) {
     seam::url own = url;  // an engine takes its parameters out, and may be opened again
     return seam::open_engine({.url = own,
                               .who = who,
                               .process = process,
                               .timeout = timeout,
+                              .lease = lease,
                               .turn = turn,
                               .clock = clock,
                               .log = log});

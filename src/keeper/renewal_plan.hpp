@@ -12,6 +12,11 @@ constexpr time_point next_renewal(time_point sent, duration lease) noexcept {
   return sent + lease / 3;
 }
 
+/// A session is proven alive by itself, some time after the fact: what is left of it counts.
+constexpr time_point next_session_look(time_point now, time_point deadline) noexcept {
+  return now + std::max<duration>((deadline - now) / 3, std::chrono::milliseconds{1});
+}
+
 /// An offer becomes a full lease after a quarter of what is left of it: time for three more tries.
 constexpr time_point take_up_offer(time_point now, time_point deadline) noexcept {
   return now + (deadline - now) / 4;

@@ -56,7 +56,7 @@ void keeper::renew_when_due() {
 
 keeper::renewal_batch keeper::take_renewals(time_point now) {
   renewal_batch batch;
-  while (!renewals_.empty() && due(renewals_.first_moment(), renewals_.first()->claim.lease, now)) {
+  while (!renewals_.empty() && due(renewals_.first_moment(), lease_of(*renewals_.first()), now)) {
     batch.push_back(renewals_.pop());
   }
   return batch;
@@ -79,6 +79,12 @@ void keeper::renew(const renewal_batch& batch, time_point now) {
   }
   const time_point answered = clock_.now();
   for (std::size_t i = 0; i < batch.size(); ++i) settle(batch[i], batch_[i], answered);
+}
+
+bool keeper::lease_is_session() const noexcept { return engine_->about().lease_is_session; }
+
+duration keeper::lease_of(const tenure& tenure) const noexcept {
+  return lease_is_session() ? tenure.grant.lease : tenure.claim.lease;
 }
 
 // The mutex is held.
@@ -125,17 +131,22 @@ void keeper::settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& 
     if (renewed) {
       if (renewal.share) tenure->share.store(false);
       const time_point from = counted_from(renewal.sent, now);
-      const auto moved = valid_until(from, renewal.granted_lease).time_since_epoch().count();
+      const time_point valid =
+          std::min(valid_until(from, renewal.granted_lease), tenure->fixed_end);
+      const auto moved = valid.time_since_epoch().count();
       if (moved > tenure->deadline_ns.load()) {
         tenure->deadline_ns.store(moved, std::memory_order_release);
       }
       tenure->failed_renewals = 0;
       tenure->renew_once = false;
-      if (!tenure->fixed) {
+      if (lease_is_session()) {
+        plan_renewal(tenure, next_session_look(now, tenure->deadline()));
+      } else if (!tenure->fixed) {
         plan_renewal(tenure, next_renewal(renewal.sent, renewal.granted_lease));
       }
-    } else if (!tenure->fixed || tenure->renew_once || tenure->share.load()) {
-      const duration lease = tenure->renew_once ? tenure->grant.lease : tenure->claim.lease;
+    } else if (!tenure->fixed || tenure->renew_once || tenure->share.load() ||
+               lease_is_session()) {
+      const duration lease = tenure->renew_once ? tenure->grant.lease : lease_of(*tenure);
       plan_renewal(tenure, retry_renewal(now, lease, tenure->failed_renewals++));
     }
   }

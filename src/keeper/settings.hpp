@@ -11,6 +11,7 @@ namespace crosslock::inner {
 
 struct settings {
   duration lease = std::chrono::seconds{30};
+  bool lease_said = false;  ///< by the program, the URL or the environment
   duration timeout = std::chrono::seconds{5};
   duration max_hold = duration::max();
   duration look_every = std::chrono::seconds{1};

@@ -277,6 +277,14 @@ void core::failed(seam::claim_key key, const error& why) noexcept {
   }
 }
 
+void core::suspended(const error& why) noexcept {
+  if (settings_.observer) settings_.observer->suspended(why);
+}
+
+void core::resumed() noexcept {
+  if (settings_.observer) settings_.observer->resumed();
+}
+
 void core::cell_changed(const lock_name& name) noexcept {
   const auto alive = weak_from_this().lock();
   if (alive) rouse(cell_watches_.changed(name));

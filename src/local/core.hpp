@@ -85,6 +85,8 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   void wanted(seam::claim_key key) noexcept override;
   void failed(seam::claim_key key, const error& why) noexcept override;
   void cell_changed(const lock_name& name) noexcept override;
+  void suspended(const error& why) noexcept override;
+  void resumed() noexcept override;
 
  private:
   std::vector<std::shared_ptr<line>> lines_named(const lock_name& name);

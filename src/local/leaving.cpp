@@ -259,7 +259,9 @@ void line::lost(tenure& tenure, loss_reason reason) noexcept {
     after.ask_elsewhere();
     // On the server the lease may go on without us, after a renewal whose answer never came for
     // example: let the next one in.
-    if (reason == loss_reason::max_hold || reason == loss_reason::expired) {
+    const bool session = home_.engine().about().lease_is_session;
+    if (reason == loss_reason::max_hold || reason == loss_reason::expired ||
+        (session && reason == loss_reason::lease_ended)) {
       after.release(tenure.grant, home_.clock().now() + tenure.claim.lease);
     }
     forget_grant(*gone);

@@ -26,6 +26,7 @@ void line::new_claim(waiter& head) {
                   .of = wish.want.of,
                   .lease = wish.lease,
                   .wait = wish.waits(),
+                  .among_readers = wish.among_readers || head.upgrades != nullptr,
                   .upgrade = head.upgrades != nullptr};
   fresh->fixed = wish.fixed;
   fresh->listener = weak_from_this();

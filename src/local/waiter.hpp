@@ -18,6 +18,7 @@ struct wish {
   seam::wish want{};
   duration lease{};
   bool fixed = false;
+  bool among_readers = false;          ///< of a lock that can also be shared
   time_point end = time_point::max();  ///< `no_wait`: one round trip, no place in line
   std::stop_token stop{};
   /// Asynchronous: where the callback runs, if not where the client's callbacks run.

@@ -16,8 +16,12 @@ namespace crosslock::inner {
 /// Thread-safe; nothing in it changes after construction.
 class acquirer {
  public:
-  acquirer(const client& locks, std::string_view name)
-      : core_{locks.core()}, name_{core_->full_name(name)}, given_name_{core_->given_name(name_)} {
+  /// `among_readers`: of a lock that others share.
+  acquirer(const client& locks, std::string_view name, bool among_readers = false)
+      : core_{locks.core()},
+        name_{core_->full_name(name)},
+        given_name_{core_->given_name(name_)},
+        among_readers_{among_readers} {
     core_->check_usable();
     if (!core_->settings().strict_fifo) line_ = core_->line_for(name_);
   }
@@ -25,7 +29,7 @@ class acquirer {
   std::shared_ptr<section> acquire(const acquire_how& how, time_point end,
                                    seam::wish want = {}) const {
     core_->check_usable();
-    return line()->acquire(core_->make_wish(how, end, want));
+    return line()->acquire(make_wish(how, end, want));
   }
 
   /// Empty when busy, out of time or stopped.
@@ -50,7 +54,7 @@ class acquirer {
   void acquire_async_until(acquire_callback done, const acquire_how& how, time_point end,
                            seam::wish want, continuation_executor executor = {}) const {
     core_->check_usable();
-    wish wanted = core_->make_wish(how, end, want);
+    wish wanted = make_wish(how, end, want);
     wanted.executor = std::move(executor);
     line()->acquire_async(wanted, std::move(done));
   }
@@ -78,9 +82,16 @@ class acquirer {
   const lock_name& full_name() const noexcept { return *name_; }  ///< with the client's prefix
 
  private:
+  wish make_wish(const acquire_how& how, time_point end, seam::wish want) const {
+    wish made = core_->make_wish(how, end, want);
+    made.among_readers = among_readers_;
+    return made;
+  }
+
   std::shared_ptr<inner::core> core_;
   seam::name_ref name_;
   seam::name_ref given_name_;
+  bool among_readers_ = false;
   std::shared_ptr<inner::line> line_;  // null with strict_fifo
 };
 

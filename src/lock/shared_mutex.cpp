@@ -8,7 +8,7 @@
 namespace crosslock {
 
 struct shared_mutex::state : inner::standard_face {
-  state(const client& locks, std::string_view name) : standard_face{locks, name} {
+  state(const client& locks, std::string_view name) : standard_face{locks, name, true} {
     const seam::traits& about = lock.core().engine().about();
     if (about.shared) return;
     throw error{errc::unsupported,

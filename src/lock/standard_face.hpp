@@ -17,7 +17,8 @@ namespace crosslock::inner {
 /// was lost may still have to unlock while another already holds. Thread-safe.
 class standard_face {
  public:
-  standard_face(const client& locks, std::string_view name) : lock{locks, name} {}
+  standard_face(const client& locks, std::string_view name, bool among_readers = false)
+      : lock{locks, name, among_readers} {}
 
   const acquirer lock;
 

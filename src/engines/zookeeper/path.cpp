@@ -122,6 +122,18 @@ std::string cell_path(std::string_view root, const lock_name& name) {
   return path += is_relative(segment) ? with_first_byte_encoded(segment) : segment;
 }
 
+std::optional<lock_name> cell_at(std::string_view root, std::string_view path) {
+  constexpr std::string_view folder = "/crosslock:/cells/";
+  if (!path.starts_with(root) || !path.substr(root.size()).starts_with(folder)) return {};
+  std::string name;
+  if (!add_decoded(path.substr(root.size() + folder.size()), name)) return {};
+  try {
+    return lock_name::stored(name);
+  } catch (const error&) {
+    return {};
+  }
+}
+
 std::vector<std::string> ancestors(std::string_view path) {
   std::vector<std::string> found;
   for (std::size_t end = path.find('/', 1); end != std::string_view::npos;

@@ -20,6 +20,9 @@ std::optional<std::string> name_at(std::string_view root, std::string_view path)
 /// The node of the cell with that name: `<root>/crosslock:/cells/<the name as one segment>`.
 std::string cell_path(std::string_view root, const lock_name& name);
 
+/// The other way round; empty for any other path.
+std::optional<lock_name> cell_at(std::string_view root, std::string_view path);
+
 /// The path and everything above it, the highest first: "/a/b" gives "/a", "/a/b".
 std::vector<std::string> ancestors(std::string_view path);
 

@@ -1,0 +1,242 @@
+#include "engines/zookeeper/asking_kinds.hpp"
+#include "engines/zookeeper/path.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace crosslock::zookeeper {
+
+std::vector<request> asking_permits::parents() const {
+  std::vector<request> all;
+  for (std::string& each : ancestors(mine_->parent)) {
+    all.push_back(create(std::move(each), {}, node_life::container, rights::shared));
+  }
+  all.push_back(create(leases(), inscribe({.of = claim().of}), node_life::container,
+                       rights::shared));
+  return all;
+}
+
+/// Everything that decides, in one flight.
+std::vector<asking_permits::sent> asking_permits::survey() {
+  std::vector<sent> all;
+  all.push_back({read(leases()), [this](response& said) { agreed_ = std::move(said); }});
+  all.push_back({children(leases()), [this](response& said) { given_out_ = std::move(said); }});
+  all.push_back({children(mine_->parent), [this](response& said) { queue_ = std::move(said); }});
+  return all;
+}
+
+void asking_permits::make() {
+  {
+    const std::lock_guard guard{at_.table.mutex};
+    if (over()) return;
+    mine_->sent = true;
+  }
+  const std::string stem = new_node(at_.how, node_kind::permits, claim().owner, claim().permits);
+  std::vector<sent> all;
+  all.push_back({create(node_in(stem), at_.inscription_of(*mine_), node_life::ephemeral_sequential,
+                        rights::own_node),
+                 [this](response& said) { made_ = std::move(said); }});
+  for (sent& one : survey()) all.push_back(std::move(one));
+  all.back().then = [this](response& said) {
+    queue_ = std::move(said);
+    made();
+  };
+  send(std::move(all));
+}
+
+void asking_permits::made() {
+  if (made_.no_node()) return make_parents();
+  if (!made_.ok()) {
+    if (!made_.cut_off()) {
+      const std::lock_guard guard{at_.table.mutex};
+      mine_->sent = false;
+    }
+    return fail(made_, "stand in line for '" + name().str() + "'");
+  }
+  take_node(made_.path, made_.facts.born);
+  judge();
+}
+
+void asking_permits::look() {
+  if (!mine_->leases.empty()) return hold();
+  std::vector<sent> all = survey();
+  all.back().then = [this](response& said) {
+    queue_ = std::move(said);
+    judge();
+  };
+  send(std::move(all));
+}
+
+void asking_permits::find() {
+  std::vector<sent> all;
+  all.push_back({sync(mine_->place), nullptr});
+  for (sent& one : survey()) all.push_back(std::move(one));
+  all.back().then = [this](response& said) {
+    queue_ = std::move(said);
+    found();
+  };
+  send(std::move(all));
+}
+
+/// Either it was admitted, or it still queues, or nothing has happened.
+void asking_permits::found() {
+  std::vector<std::string> mine;
+  bool admitted = false;
+  const auto gather = [&](const response& from, const std::string& folder) {
+    for (const std::string& child : from.names) {
+      const auto node = read_node(child);
+      if (node && node->owner == claim().owner) mine.push_back(folder + '/' + child);
+    }
+  };
+  if (queue_.cut_off()) return fail(queue_, "list '" + name().str() + "'");
+  gather(given_out_, leases());
+  admitted = !mine.empty();
+  if (!admitted) gather(queue_, mine_->parent);
+  if (mine.empty()) return start_over();
+  std::vector<sent> all;
+  all.push_back({read(mine.front()), [this, mine, admitted](response& said) {
+                   if (said.cut_off()) return fail(said, "look at " + mine.front());
+                   if (!said.ok() || said.facts.owner != at_.wire.now().id) return start_over();
+                   if (!admitted) {
+                     take_node(mine.front(), said.facts.born);
+                     return judge();
+                   }
+                   const auto words = read_inscription(said.data);
+                   {
+                     const std::lock_guard guard{at_.table.mutex};
+                     mine_->leases = mine;
+                     mine_->first = fence{words ? words->token : 0};
+                   }
+                   hold();
+                 }});
+  send(std::move(all));
+}
+
+bool asking_permits::room(std::size_t given_out) const {
+  return given_out + static_cast<std::size_t>(claim().permits) <=
+         static_cast<std::size_t>(claim().of);
+}
+
+void asking_permits::judge() {
+  if (queue_.no_node() || given_out_.no_node()) return make_parents();
+  if (!queue_.ok()) return fail(queue_, "list '" + name().str() + "'");
+  if (!given_out_.ok()) return fail(given_out_, "list the permits of '" + name().str() + "'");
+  const auto agreed = read_inscription(agreed_.data);
+  if (agreed && agreed->of != 0 && agreed->of != claim().of) {
+    return refuse(make_error(errc::conflict, "'" + name().str() + "' is a semaphore of " +
+                                                 std::to_string(agreed->of) +
+                                                 " permits, not of " +
+                                                 std::to_string(claim().of)));
+  }
+  if (!agreed) agree();
+  const std::vector<node> line = read_line(queue_.names);
+  const std::string own = mine_->node.substr(mine_->node.rfind('/') + 1);
+  const auto me = std::ranges::find(line, own, &node::name);
+  if (me == line.end()) return start_over();
+  const auto index = static_cast<std::size_t>(me - line.begin());
+  if (index >= line_longest) {
+    return refuse(make_error(errc::queue_full, "the line of '" + name().str() +
+                                                   "' has reached its cap of " +
+                                                   std::to_string(line_longest) + " waiters"));
+  }
+  std::size_t before = given_out_.names.size();
+  for (std::size_t i = 0; i < index; ++i) before += static_cast<std::size_t>(line[i].permits);
+  if (index == 0 && room(before)) return admit();
+  if (!claim().wait && !room(before)) return busy();
+  if (index == 0) return wait_for_room();
+  wait_behind(line[index - 1], !claim().wait);
+}
+
+/// Another library has made the semaphore: from now on its size stands there.
+void asking_permits::agree() {
+  std::vector<sent> all;
+  all.push_back({write(leases(), inscribe({.of = claim().of})), nullptr});
+  send(std::move(all));
+}
+
+/// First in the queue: only this one watches the permits.
+void asking_permits::wait_for_room() {
+  {
+    const std::lock_guard guard{at_.table.mutex};
+    if (over()) return;
+    at_.table.watch(mine_, leases());
+    mine_->alone_before = false;
+    mine_->word_counts = false;
+  }
+  const time_point now = at_.clock.now();
+  std::vector<sent> all;
+  all.push_back({children(leases(), true), [this, now](response& said) {
+                   if (said.no_node()) return make_parents();
+                   if (!said.ok()) return fail(said, "watch the permits of '" + name().str() + "'");
+                   if (room(said.names.size())) return admit();
+                   in_line(now);
+                 }});
+  send(std::move(all));
+}
+
+/// A try does not stand in line: but those before it may only be on their way in, and there may
+/// be enough for all of them.
+void asking_permits::wait_behind(const node& before, bool only_for_a_moment) {
+  const std::string path = node_in(before.name);
+  {
+    const std::lock_guard guard{at_.table.mutex};
+    if (over()) return;
+    at_.table.watch(mine_, path);
+    mine_->alone_before = false;
+    mine_->word_counts = false;
+    if (only_for_a_moment) {
+      mine_->go_on = [self = shared_from_this(), this] {
+        try {
+          look();
+        } catch (const error& why) {
+          fail(why);
+        }
+      };
+    }
+  }
+  const time_point now = at_.clock.now();
+  std::vector<sent> all;
+  all.push_back({read(path, true), [this, now, only_for_a_moment](response& said) {
+                   if (said.no_node()) return look();
+                   if (!said.ok()) return fail(said, "watch the line of '" + name().str() + "'");
+                   if (!only_for_a_moment) in_line(now);
+                 }});
+  send(std::move(all));
+}
+
+/// In one step, so that nobody sees a permit taken by one that no longer stands first.
+void asking_permits::admit() {
+  {
+    const std::lock_guard guard{at_.table.mutex};
+    if (over()) return;
+    at_.table.unwatch(mine_);
+  }
+  std::vector<change> parts;
+  parts.push_back({.what = change::kind::check, .path = mine_->node, .data = {}});
+  const std::string stem = leases() + '/' + new_node(at_.how, node_kind::lease, claim().owner);
+  for (std::int32_t i = 0; i < claim().permits; ++i) {
+    parts.push_back({.what = change::kind::create,
+                     .path = stem,
+                     .data = at_.inscription_of(*mine_),
+                     .life = node_life::ephemeral_sequential});
+  }
+  parts.push_back({.what = change::kind::erase, .path = mine_->node, .data = {}});
+  std::vector<sent> all;
+  all.push_back({transaction(std::move(parts)), [this](response& said) {
+                   if (said.cut_off()) {
+                     const std::lock_guard guard{at_.table.mutex};
+                     mine_->node.clear();  // admitted or not: to be found out
+                   }
+                   if (said.no_node()) return start_over();
+                   if (!said.ok()) return fail(said, "take permits of '" + name().str() + "'");
+                   {
+                     const std::lock_guard guard{at_.table.mutex};
+                     mine_->node.clear();
+                     mine_->leases = said.names;
+                   }
+                   hold();
+                 }});
+  send(std::move(all));
+}
+
+}  // namespace crosslock::zookeeper

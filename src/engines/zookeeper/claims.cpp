@@ -1,0 +1,192 @@
+// Leaving: a node of ours must go, whatever becomes of the connection. It is removed by this
+// session, again after each reconnect, or by the end of the session.
+#include "engines/zookeeper/claims.hpp"
+
+#include <zookeeper/zookeeper.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace crosslock::zookeeper {
+
+void claims::forget(const standing_ref& one) {
+  unwatch(one);
+  one->go_on = nullptr;
+  if (!one->node.empty()) guarded_.erase(one->node);
+  for (const std::string& each : one->leases) guarded_.erase(each);
+  const auto it = all_.find(one->claim.owner);
+  if (it != all_.end() && it->second == one) all_.erase(it);
+}
+
+void claims::watch(const standing_ref& one, const std::string& path) {
+  unwatch(one);
+  one->watched = path;
+  watching_.emplace(path, one);
+}
+
+void claims::unwatch(const standing_ref& one) {
+  if (one->watched.empty()) return;
+  const auto [begin, end] = watching_.equal_range(one->watched);
+  const auto mine = std::find_if(begin, end, [&](const auto& each) { return each.second == one; });
+  if (mine != end) watching_.erase(mine);
+  one->watched.clear();
+}
+
+std::vector<standing_ref> claims::take_watchers(const std::string& path) {
+  std::vector<standing_ref> found;
+  const auto [begin, end] = watching_.equal_range(path);
+  for (auto it = begin; it != end; ++it) {
+    it->second->watched.clear();
+    found.push_back(it->second);
+  }
+  watching_.erase(begin, end);
+  return found;
+}
+
+std::vector<standing_ref> claims::all() const {
+  std::vector<standing_ref> found;
+  found.reserve(all_.size());
+  for (const auto& [owner, one] : all_) found.push_back(one);
+  return found;
+}
+
+std::optional<seam::grant> desk::grant_of(const standing& held) const {
+  const connection::life life = wire.now();
+  if (life.session != held.session || !life.proven) return std::nullopt;
+  return seam::grant{.name = held.claim.name,
+                     .owner = held.claim.owner,
+                     .first = held.first,
+                     .last = last_of_block(held.first),
+                     .lease = life.timeout,
+                     .sent = *life.proven,
+                     .offer = false,
+                     .wanted = false};
+}
+
+std::string desk::inscription_of(const standing& one) const {
+  const bool permits = one.claim.mode == claim_mode::permit;
+  return inscribe({.session = wire.timeout(),
+                   .token = one.first.value(),
+                   .of = permits ? one.claim.of : 0,
+                   .mark = single ? one.claim.owner.to_string() : std::string{},
+                   .who = who});
+}
+
+namespace {
+
+/// Says in the same step that it was held, so that the next in line need not look around.
+request end_of_hold(const standing& one) {
+  return transaction({{.what = change::kind::write, .path = one.node, .data = {}},
+                      {.what = change::kind::erase, .path = one.node, .data = {}}});
+}
+
+request removal(const standing& one) {
+  if (one.leases.size() > 1) {
+    std::vector<change> parts;
+    for (const std::string& each : one.leases) {
+      parts.push_back({.what = change::kind::erase, .path = each, .data = {}});
+    }
+    return transaction(std::move(parts));
+  }
+  if (one.leases.size() == 1) return erase(one.leases.front());
+  const bool alone = one.claim.mode == claim_mode::exclusive && !one.readers_place;
+  return one.was_held && alone ? end_of_hold(one) : erase(one.node);
+}
+
+void settle(desk& at, const standing_ref& one, response& said, const hearer& then) {
+  if (!said.cut_off()) {
+    const std::lock_guard guard{at.table.mutex};
+    at.table.forget(one);
+  }
+  if (then) then(said);
+}
+
+/// The same where everybody's node has the same path.
+void remove_if_ours(desk& at, const standing_ref& one, const hearer& then) {
+  std::vector<connection::asked> all;
+  all.push_back({sync(one->place), nullptr});
+  all.push_back({read(one->place), [&at, one, then](response& said) {
+                   const auto words = read_inscription(said.data);
+                   const bool ours = said.ok() && words &&
+                                     words->mark == one->claim.owner.to_string() &&
+                                     said.facts.owner == at.wire.now().id;
+                   if (!ours) return settle(at, one, said, then);
+                   {
+                     const std::lock_guard guard{at.table.mutex};
+                     one->node = one->place;
+                   }
+                   leave(at, one, then);
+                 }});
+  at.wire.send(all);
+}
+
+/// An ask was answered by nobody: look for what it has left.
+void remove_unknown(desk& at, const standing_ref& one, const hearer& then) {
+  struct search {
+    std::vector<std::string> found;
+  };
+  const auto seen = std::make_shared<search>();
+  const auto take = [one, seen](const std::string& folder) {
+    return [one, seen, folder](response& said) {
+      for (const std::string& child : said.names) {
+        const auto node = read_node(child);
+        if (node && node->owner == one->claim.owner) seen->found.push_back(folder + '/' + child);
+      }
+    };
+  };
+  const bool permits = one->claim.mode == claim_mode::permit;
+  const std::string leases = one->place + "/leases";
+  std::vector<connection::asked> all;
+  all.push_back({sync(one->place), nullptr});
+  if (permits) all.push_back({children(leases), take(leases)});
+  all.push_back({children(one->parent), [&at, one, seen, then, take](response& said) {
+                   take(one->parent)(said);
+                   if (said.cut_off() || seen->found.empty()) return settle(at, one, said, then);
+                   {
+                     const std::lock_guard guard{at.table.mutex};
+                     if (one->claim.mode == claim_mode::permit) {
+                       one->leases = seen->found;
+                     } else {
+                       one->node = seen->found.front();
+                     }
+                   }
+                   leave(at, one, then);
+                 }});
+  at.wire.send(all);
+}
+
+}  // namespace
+
+void leave(desk& at, const standing_ref& one, hearer then) {
+  response nothing_there{.code = ZNONODE};
+  bool unknown = false;
+  std::vector<connection::asked> all;
+  {
+    const std::lock_guard guard{at.table.mutex};
+    one->now = standing::phase::leaving;
+    ++one->ask;
+    at.table.unwatch(one);
+    one->go_on = nullptr;
+    if (std::exchange(one->expects_news, false)) at.wire.expect_news(-1);
+    if (!one->sent || at.wire.now().session != one->session) {
+      at.table.forget(one);
+    } else if (one->node.empty() && one->leases.empty()) {
+      unknown = true;
+    } else {
+      all.push_back({removal(*one), [&at, one, then](response& said) { settle(at, one, said, then); }});
+    }
+  }
+  response refused{.code = ZCONNECTIONLOSS};
+  try {
+    if (unknown && at.single) return remove_if_ours(at, one, then);
+    if (unknown) return remove_unknown(at, one, then);
+    if (!all.empty()) return at.wire.send(all);
+  } catch (const error&) {
+    // It stays a claim that leaves: the next connection of this session removes it.
+    if (then) then(refused);
+    return;
+  }
+  if (then) then(nothing_there);
+}
+
+}  // namespace crosslock::zookeeper

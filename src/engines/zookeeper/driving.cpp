@@ -1,0 +1,308 @@
+// Who lets the client library read and write. One thread at a time has the seat: a caller that
+// waits for its answer, one that waits for news, or else our own thread. Whoever gives the seat up
+// sees to it that somebody takes it who needs it.
+#include "engines/zookeeper/arrival.hpp"
+#include "engines/zookeeper/connection.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+namespace crosslock::zookeeper {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// While callers come one after another our own thread keeps out of their way, and looks only so
+/// often whether they still do.
+constexpr duration out_of_the_way = 10ms;
+constexpr duration idle_longest = 1h;
+
+/// Whose news this thread is telling just now.
+thread_local const connection* telling = nullptr;
+
+}  // namespace
+
+void connection::ring() noexcept {
+  if (bell_ < 0 || telling == this) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(bell_, &one, sizeof one);
+}
+
+void connection::wake(flight& one) noexcept {
+  one.word.fetch_add(1);
+  clock_.unpark(one.word);
+}
+
+void connection::leave_seat() {
+  seat_word_.fetch_add(1);
+  if (closing_) {
+    clock_.unpark(seat_word_);
+    return;
+  }
+  if (!parked_.empty()) {
+    wake(*parked_.front());
+  } else if (listening_ > 0 || expected_news_.load() > 0) {
+    owner_wanted_ = true;
+    owner_word_.fetch_add(1);
+    clock_.unpark(owner_word_);
+  }
+}
+
+void connection::drive_once(std::unique_lock<std::mutex>& guard, time_point until) {
+  tend(clock_.now());
+  if (arrived_.empty()) poll_once(guard, until);
+  deliver(guard);
+}
+
+void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until) {
+  const time_point before = clock_.now();
+  int interest = 0;
+  timeval patience{1, 0};
+  descriptor_ = -1;
+  if (handle_ != nullptr) {
+    zookeeper_interest(handle_, &descriptor_, &interest, &patience);
+    note_state(before);
+    if (!arrived_.empty() || state_ == standing::ended) return;
+  }
+  std::array<pollfd, 2> fds{{{bell_, POLLIN, 0}, {descriptor_, 0, 0}}};
+  if ((interest & ZOOKEEPER_READ) != 0) fds[1].events |= POLLIN;
+  if ((interest & ZOOKEEPER_WRITE) != 0) fds[1].events |= POLLOUT;
+  duration longest = std::chrono::seconds{patience.tv_sec} +
+                     std::chrono::microseconds{patience.tv_usec};
+  if (state_ == standing::connected) longest = std::min(longest, next_heartbeat_ - before);
+  if (handle_ == nullptr) longest = std::min(longest, handle_again_at_ - before);
+  longest = std::clamp<duration>(std::min(longest, until - before), 0ns, idle_longest);
+  const auto ns = longest.count();
+  const timespec span{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  guard.unlock();
+  ppoll(fds.data(), descriptor_ < 0 ? 1 : 2, &span, nullptr);
+  guard.lock();
+  if (fds[0].revents != 0) {
+    std::uint64_t rung = 0;
+    [[maybe_unused]] const auto heard = ::read(bell_, &rung, sizeof rung);
+  }
+  if (handle_ == nullptr || descriptor_ < 0) return;
+  int events = 0;
+  if ((fds[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) events |= ZOOKEEPER_READ;
+  if ((fds[1].revents & (POLLOUT | POLLHUP | POLLERR)) != 0) events |= ZOOKEEPER_WRITE;
+  if (events == 0) return;
+  const time_point processed = clock_.now();
+  zookeeper_process(handle_, events);
+  note_state(processed);
+}
+
+/// Tells what has arrived, in order, without the mutex. Whoever has the seat does this, so nobody
+/// else can tell anything meanwhile.
+void connection::deliver(std::unique_lock<std::mutex>& guard) {
+  while (!arrived_.empty()) {
+    arrival next = std::move(arrived_.front());
+    arrived_.pop_front();
+    guard.unlock();
+    const connection* const before = std::exchange(telling, this);
+    tell(next);
+    telling = before;
+    guard.lock();
+  }
+}
+
+void connection::tell(arrival& what) {
+  if (what.answered) {
+    if (what.answered->then) what.answered->then(what.answered->said);
+    return;
+  }
+  if (what.news) return listener_.heard(*what.news);
+  switch (what.what) {
+    case arrival::signal::none:
+      return;
+    case arrival::signal::suspended:
+      return listener_.suspended(
+          make_error(errc::unreachable, how_.shown + ": the connection is lost"));
+    case arrival::signal::resumed:
+      return listener_.resumed(what.session);
+    case arrival::signal::ended:
+      return listener_.ended(what.session);
+    case arrival::signal::beat:
+      return listener_.beat();
+  }
+}
+
+bool connection::await(flight& mine, time_point give_up) {
+  std::unique_lock guard{mutex_};
+  ++calls_;
+  while (!mine.landed() && !closing_ && clock_.now() < give_up) {
+    if (!driving_) {
+      driving_ = true;
+      while (!mine.landed() && !closing_ && clock_.now() < give_up) drive_once(guard, give_up);
+      driving_ = false;
+      break;
+    }
+    const std::uint32_t seen = mine.word.load();
+    if (mine.landed()) break;
+    parked_.push_back(&mine);
+    guard.unlock();
+    clock_.park(mine.word, seen, give_up);
+    guard.lock();
+    parked_.remove(&mine);
+  }
+  if (!driving_) leave_seat();
+  return mine.landed();
+}
+
+void connection::wait_until(time_point give_up, const std::function<bool()>& ready) {
+  std::unique_lock guard{mutex_};
+  flight mine;
+  ++calls_;
+  while (!ready()) {
+    if (closing_) throw make_error(errc::closed, "the client was closed");
+    if (refusal_) throw error{*refusal_};
+    if (clock_.now() >= give_up) refuse_unconnected();
+    if (!driving_) {
+      driving_ = true;
+      drive_once(guard, give_up);
+      driving_ = false;
+      continue;
+    }
+    const std::uint32_t seen = mine.word.load();
+    parked_.push_back(&mine);
+    guard.unlock();
+    clock_.park(mine.word, seen, give_up);
+    guard.lock();
+    parked_.remove(&mine);
+  }
+  if (!driving_) leave_seat();
+}
+
+void connection::require(time_point give_up) {
+  wait_until(give_up, [this] { return state_ == standing::connected && !refusal_; });
+}
+
+void connection::refuse_unconnected() const {
+  std::string why = how_.shown + ": no server answers";
+  if (handle_ == nullptr && last_failure_ == ENOENT) why += "; a host name cannot be resolved";
+  throw make_error(errc::unreachable, why);
+}
+
+void connection::send(std::span<asked> requests) {
+  const std::lock_guard guard{mutex_};
+  if (closing_) throw make_error(errc::closed, "the client was closed");
+  if (refusal_) throw error{*refusal_};
+  if (state_ != standing::connected) refuse_unconnected();
+  for (asked& one : requests) submit(one);
+  if (!driving_) return;
+  // Normally everything has been written by now. What has not must wait for room.
+  int descriptor = -1;
+  int interest = 0;
+  timeval patience{};
+  const time_point before = clock_.now();
+  zookeeper_interest(handle_, &descriptor, &interest, &patience);
+  note_state(before);
+  if ((interest & ZOOKEEPER_WRITE) != 0 || !arrived_.empty()) ring();
+}
+
+std::vector<response> connection::call(std::vector<request> requests, time_point give_up) {
+  require(give_up);
+  struct batch {
+    flight way;
+    std::vector<response> said;
+  };
+  const auto mine = std::make_shared<batch>();
+  mine->said.resize(requests.size());
+  mine->way.missing.store(static_cast<int>(requests.size()));
+  std::vector<asked> all;
+  all.reserve(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    all.push_back({std::move(requests[i]), [this, mine, i](response& said) {
+                     mine->said[i] = std::move(said);
+                     if (mine->way.missing.fetch_sub(1) == 1) wake(mine->way);
+                   }});
+  }
+  send(all);
+  if (!await(mine->way, give_up)) {
+    throw make_error(errc::timed_out, how_.shown + " did not answer in time", 0, true);
+  }
+  return std::move(mine->said);
+}
+
+response connection::call(request one, time_point give_up) {
+  std::vector<request> all;
+  all.push_back(std::move(one));
+  return std::move(call(std::move(all), give_up).front());
+}
+
+void connection::await_news(seam::park_word& word, std::uint32_t expected, time_point until) {
+  std::unique_lock guard{mutex_};
+  ++calls_;
+  if (word.load() != expected || closing_) return;
+  if (driving_) {
+    ++listening_;
+    guard.unlock();
+    clock_.park(word, expected, until);
+    guard.lock();
+    --listening_;
+    return;
+  }
+  driving_ = true;
+  driver_waits_on_ = &word;
+  while (word.load() == expected && !closing_ && clock_.now() < until) drive_once(guard, until);
+  driver_waits_on_ = nullptr;
+  driving_ = false;
+  leave_seat();
+}
+
+void connection::rouse(seam::park_word& word) noexcept {
+  {
+    const std::lock_guard guard{mutex_};
+    if (driver_waits_on_ == &word) ring();
+  }
+  clock_.unpark(word);
+}
+
+void connection::expect_news(int more) noexcept {
+  if (expected_news_.fetch_add(more) + more <= 0 || more < 0) return;
+  const std::lock_guard guard{mutex_};
+  if (!driving_) leave_seat();
+}
+
+void connection::rest(std::unique_lock<std::mutex>& guard) {
+  const std::uint32_t seen = owner_word_.load();
+  if (owner_wanted_) return;
+  guard.unlock();
+  clock_.park(owner_word_, seen, clock_.now() + out_of_the_way);
+  guard.lock();
+}
+
+void connection::own_thread() {
+  std::unique_lock guard{mutex_};
+  std::uint64_t seen_calls = calls_;
+  while (!closing_) {
+    const bool callers = calls_ != seen_calls;
+    seen_calls = calls_;
+    if (driving_ || (callers && !owner_wanted_)) {
+      owner_wanted_ = false;
+      rest(guard);
+      continue;
+    }
+    owner_wanted_ = false;
+    driving_ = true;
+    const auto needed = [&] {
+      return parked_.empty() &&
+             (calls_ == seen_calls || listening_ > 0 || expected_news_.load() > 0);
+    };
+    do {
+      drive_once(guard, clock_.now() + idle_longest);
+    } while (!closing_ && needed());
+    driving_ = false;
+    leave_seat();
+  }
+}
+
+bool connection::on_own_thread() const noexcept {
+  return telling == this || (thread_ && thread_->is_current());
+}
+
+}  // namespace crosslock::zookeeper

@@ -1,0 +1,139 @@
+// Cells: a persistent node each. Its first line says version, fence and last writer; what follows
+// is the value. A write names the version of the node that was read, so nothing is overwritten
+// unseen.
+#include "engines/zookeeper/engine.hpp"
+#include "engines/zookeeper/path.hpp"
+
+#include <zookeeper/zookeeper.h>
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+namespace crosslock::zookeeper {
+
+struct engine::stored_cell {
+  seam::cell now{};
+  owner_id writer{};
+  bool exists = false;
+  std::int32_t node_version = 0;
+};
+
+namespace {
+
+constexpr std::string_view signature = "crosslock/1 cell ";
+/// What one message of a server takes (jute.maxbuffer), less what stands beside the value.
+constexpr std::size_t value_longest = 1'000'000;
+
+template <class Number>
+std::string_view take_number(std::string_view text, Number& into) {
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), into);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  if (text.starts_with(' ')) text.remove_prefix(1);
+  return text;
+}
+
+}  // namespace
+
+engine::stored_cell engine::fetch_cell(const lock_name& name, bool watch, time_point give_up) {
+  const std::string path = cell_path(wire_.root(), name);
+  // A server may lag behind what others have been told already.
+  auto said = wire_.call({sync(path), read(path, watch)}, give_up);
+  if (said[1].no_node() && watch) {
+    const response born = wire_.call(exists(path, true), give_up);
+    if (born.ok()) said = wire_.call({sync(path), read(path, true)}, give_up);
+  }
+  const response& found = said[1];
+  if (found.no_node()) return {};
+  if (!found.ok()) throw error_in(found, "read the cell '" + name.str() + "'", wire_.shown());
+  std::string_view text = found.data;
+  const std::size_t end = text.find('\n');
+  if (!text.starts_with(signature) || end == std::string_view::npos) {
+    throw make_error(errc::conflict, path + " is not a cell of ours");
+  }
+  stored_cell cell;
+  cell.exists = true;
+  cell.node_version = found.facts.version;
+  cell.now.value = text.substr(end + 1);
+  std::string_view words = text.substr(signature.size(), end - signature.size());
+  std::int64_t highest = 0;
+  words = take_number(words, cell.now.version);
+  words = take_number(words, highest);
+  cell.now.highest = fence{highest};
+  cell.writer = owner_id::parse(words).value_or(owner_id{});
+  return cell;
+}
+
+/// False when somebody else was quicker.
+bool engine::store_cell(const std::string& path, const stored_cell& next, time_point give_up) {
+  std::string data{signature};
+  data += std::to_string(next.now.version) + ' ' + next.now.highest.to_string() + ' ' +
+          next.writer.to_string() + '\n' + next.now.value;
+  const auto put = [&] {
+    return wire_.call(next.exists ? write(path, data, next.node_version)
+                                  : create(path, data, node_life::persistent, rights::shared),
+                      give_up);
+  };
+  response said = put();
+  if (said.no_node() && !next.exists) {
+    std::vector<request> folders;
+    for (std::string& each : ancestors(path.substr(0, path.rfind('/')))) {
+      folders.push_back(create(std::move(each), {}, node_life::container, rights::shared));
+    }
+    wire_.call(std::move(folders), give_up);
+    said = put();
+  }
+  if (said.ok()) return true;
+  if (said.code == ZBADVERSION || said.exists_already() || said.no_node()) return false;
+  throw error_in(said, "write " + path, wire_.shown());
+}
+
+seam::cell engine::read_cell(const lock_name& name, time_point give_up) {
+  return fetch_cell(name, false, give_up).now;
+}
+
+seam::cell engine::watch_cell(const lock_name& name, duration span, time_point give_up) {
+  const time_point now = clock_.now();
+  cells_.note(name, now + std::min<duration>(span, std::chrono::hours{24}), now);
+  return fetch_cell(name, true, give_up).now;
+}
+
+seam::swap_answer engine::swap_cell(const seam::cell_swap& wanted, time_point give_up) {
+  using result = seam::swap_answer::result;
+  seam::refuse_long_value(offered.name, wanted);
+  if (wanted.value.size() > value_longest) {
+    throw make_error(errc::unsupported, "a value of " + std::to_string(wanted.value.size()) +
+                                            " bytes: ZooKeeper takes " +
+                                            std::to_string(value_longest));
+  }
+  const std::string path = cell_path(wire_.root(), *wanted.name);
+  for (;;) {
+    stored_cell found = fetch_cell(*wanted.name, false, give_up);
+    // Before anything else: what was written stays written, whoever has shown a fence since.
+    if (found.now.version != 0 && found.writer == wanted.writer) {
+      return {result::swapped, {{}, found.now.version, found.now.highest}};
+    }
+    if (wanted.token < found.now.highest) return {result::shut_out, std::move(found.now)};
+    if (wanted.expected != found.now.version) return {result::changed, std::move(found.now)};
+    stored_cell next = found;
+    next.now = {wanted.value, found.now.version + 1, wanted.token};
+    next.writer = wanted.writer;
+    if (store_cell(path, next, give_up)) {
+      return {result::swapped, {{}, next.now.version, next.now.highest}};
+    }
+  }
+}
+
+std::optional<seam::cell> engine::open_cell(const lock_name& name, fence token,
+                                            time_point give_up) {
+  const std::string path = cell_path(wire_.root(), name);
+  for (;;) {
+    stored_cell found = fetch_cell(name, false, give_up);
+    if (token < found.now.highest) return std::nullopt;
+    if (token == found.now.highest) return std::move(found.now);
+    found.now.highest = token;
+    if (store_cell(path, found, give_up)) return std::move(found.now);
+  }
+}
+
+}  // namespace crosslock::zookeeper

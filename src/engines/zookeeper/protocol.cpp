@@ -1,0 +1,158 @@
+#include "engines/zookeeper/protocol.hpp"
+
+#include "engine/claim.hpp"
+
+#include <zookeeper/zookeeper.h>
+
+#include <charconv>
+#include <utility>
+
+namespace crosslock::zookeeper {
+namespace {
+
+constexpr std::string_view signature = "crosslock/1";
+constexpr int fence_bits = 12;
+static_assert(seam::fence_block == std::int64_t{1} << fence_bits);
+
+/// What the numbers mean to people who have not read zookeeper.h.
+std::string reason(int code) { return zerror(code); }
+
+template <class Number>
+Number number_in(std::string_view text) {
+  Number value{};
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+request create(std::string path, std::string data, node_life life, rights who) {
+  return {.what = request::kind::create,
+          .path = std::move(path),
+          .data = std::move(data),
+          .life = life,
+          .who = who};
+}
+request erase(std::string path) {
+  return {.what = request::kind::erase, .path = std::move(path), .data = {}};
+}
+request read(std::string path, bool watch) {
+  return {.what = request::kind::read, .path = std::move(path), .data = {}, .watch = watch};
+}
+request exists(std::string path, bool watch) {
+  return {.what = request::kind::exists, .path = std::move(path), .data = {}, .watch = watch};
+}
+request write(std::string path, std::string data, std::int32_t version) {
+  return {.what = request::kind::write,
+          .path = std::move(path),
+          .data = std::move(data),
+          .version = version};
+}
+request children(std::string path, bool watch) {
+  return {.what = request::kind::children, .path = std::move(path), .data = {}, .watch = watch};
+}
+request sync(std::string path) {
+  return {.what = request::kind::sync, .path = std::move(path), .data = {}};
+}
+request transaction(std::vector<change> changes) {
+  return {.what = request::kind::transaction,
+          .path = {},
+          .data = {},
+          .changes = std::move(changes)};
+}
+
+bool response::no_node() const noexcept { return code == ZNONODE; }
+bool response::exists_already() const noexcept { return code == ZNODEEXISTS; }
+bool response::cut_off() const noexcept {
+  switch (code) {
+    case ZCONNECTIONLOSS:
+    case ZOPERATIONTIMEOUT:
+    case ZSESSIONEXPIRED:
+    case ZSESSIONMOVED:
+    case ZCLOSING:
+    case ZINVALIDSTATE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+error make_error(errc code, const std::string& text, int native, bool outcome_unknown) {
+  return {code, text,
+          {.engine = "zookeeper", .native_code = native, .outcome_unknown = outcome_unknown}};
+}
+
+error error_in(const response& said, const std::string& what, const std::string& server) {
+  const std::string text = server + ": cannot " + what + ": " + reason(said.code);
+  if (said.cut_off()) return make_error(errc::unreachable, text, said.code, true);
+  switch (said.code) {
+    case ZNOAUTH:
+    case ZAUTHFAILED:
+    case ZINVALIDACL:
+    case ZSESSIONCLOSEDREQUIRESASLAUTH:
+      return make_error(errc::denied,
+                        text + "; give a user and password in the URL that may create and delete "
+                               "there, or change the node's ACL",
+                        said.code);
+    case ZNOCHILDRENFOREPHEMERALS:
+      return make_error(errc::conflict,
+                        text + "; an ephemeral node has that path: strategy=single, or somebody "
+                               "else's",
+                        said.code);
+    case ZTHROTTLEDOP:
+    case ZNOTREADONLY:
+      return make_error(errc::unreachable, text, said.code);
+    default:
+      return make_error(errc::protocol, text, said.code);
+  }
+}
+
+fence fence_of(std::int64_t transaction, std::string_view name) {
+  if (transaction <= 0 || transaction > (fence::max_value >> fence_bits)) {
+    throw make_error(errc::fence_exhausted,
+                     "'" + std::string{name} + "': the transaction number " +
+                         std::to_string(transaction) +
+                         " of the ensemble leaves no room for fences; use a new ensemble");
+  }
+  return fence{transaction << fence_bits};
+}
+
+fence last_of_block(fence first) noexcept { return fence{first.value() + seam::fence_block - 1}; }
+
+std::string inscribe(const inscription& words) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(words.session).count();
+  std::string text{signature};
+  text += " session=" + std::to_string(ms);
+  if (words.token != 0) text += " fence=" + std::to_string(words.token);
+  if (words.of != 0) text += " of=" + std::to_string(words.of);
+  if (!words.mark.empty()) text += " owner=" + words.mark;
+  text += " who=";
+  text += words.who;
+  return text;
+}
+
+std::optional<inscription> read_inscription(std::string_view data) {
+  if (!data.starts_with(signature)) return std::nullopt;
+  data.remove_prefix(signature.size());
+  inscription words;
+  while (data.starts_with(' ')) {
+    data.remove_prefix(1);
+    const std::size_t equals = data.find('=');
+    if (equals == std::string_view::npos) break;
+    const std::string_view key = data.substr(0, equals);
+    data.remove_prefix(equals + 1);
+    if (key == "who") {  // the last one; it may contain spaces
+      words.who = data;
+      break;
+    }
+    const std::string_view value = data.substr(0, data.find(' '));
+    data.remove_prefix(value.size());
+    if (key == "session") words.session = std::chrono::milliseconds{number_in<std::int64_t>(value)};
+    if (key == "fence") words.token = number_in<std::int64_t>(value);
+    if (key == "of") words.of = number_in<std::int32_t>(value);
+    if (key == "owner") words.mark = value;
+  }
+  return words;
+}
+
+}  // namespace crosslock::zookeeper
