@@ -8,8 +8,7 @@
 
 #include "proxy/resp.hpp"
 #include "proxy/socket.hpp"
-
-#include <sys/types.h>
+#include "servers/own_process.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -48,17 +47,14 @@ struct redis_options {
 class redis_server {
  public:
   explicit redis_server(redis_options how = {});
-  redis_server(const redis_server&) = delete;
-  redis_server& operator=(const redis_server&) = delete;
-  ~redis_server();
 
-  proxy::address address() const { return {.path = (folder_ / "socket").string()}; }
+  proxy::address address() const { return {.path = (folder() / "socket").string()}; }
   /// 0 without options::tcp.
   std::uint16_t port() const noexcept { return port_; }
-  const std::filesystem::path& folder() const noexcept { return folder_; }
+  const std::filesystem::path& folder() const noexcept { return process_.folder(); }
   const std::filesystem::path& data() const noexcept { return data_; }
-  pid_t pid() const noexcept { return pid_; }
-  bool runs() const noexcept { return pid_ > 0; }
+  pid_t pid() const noexcept { return process_.pid(); }
+  bool runs() const noexcept { return process_.runs(); }
 
   /// From now on: what a password, or a user without rights, would keep from say().
   void authenticate_with(std::vector<std::string> words) { login_ = std::move(words); }
@@ -66,9 +62,9 @@ class redis_server {
   /// One number of INFO.
   std::int64_t info(const std::string& section, const std::string& field);
 
-  void kill();  ///< kill -9
-  void stop();  ///< SIGSTOP; its connections stay up
-  void go_on();
+  void kill();                      ///< kill -9
+  void stop() { process_.stop(); }  ///< SIGSTOP; its connections stay up
+  void go_on() { process_.go_on(); }
   /// After a kill: with what is in its folder.
   void start();
   /// Killed, and started with nothing in its folder.
@@ -77,16 +73,13 @@ class redis_server {
   void set(const std::string& name, const std::string& value);
 
  private:
-  void spawn();
   bool answers();
   std::vector<std::string> command_line() const;
-  std::string log() const;
 
+  own_process process_{"redis"};
   redis_options how_;
-  std::filesystem::path folder_;
   std::filesystem::path data_;
   std::uint16_t port_ = 0;
-  pid_t pid_ = -1;
   std::vector<std::string> login_;
   std::unique_ptr<redis_talk> talk_;
 };
