@@ -4,6 +4,7 @@
 #include "proxy/rule.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@ struct frame {
   std::size_t answers = 1;           ///< of a request: how many there will be
   bool subscribes = false;           ///< of a request: pushes may follow from now on
   bool push = false;                 ///< of an answer: it is none
+  /// A request and its answers have the same; one answers the oldest that has its label.
+  std::int64_t label = 0;
 };
 
 /// The first message of `bytes`; empty when not all of it has come. `subscription`: the connection
@@ -27,6 +30,10 @@ using framing =
 
 /// Redis.
 std::optional<frame> resp_framing(way going, bool subscription, std::string_view bytes);
+/// ZooKeeper. Words: what is asked for as jute.hpp calls it, where, and "watch" if it watches; of a
+/// multi this for each of its parts; of a push "event", what has happened, and where. Every
+/// connection counts as one for pushes from its greeting on.
+std::optional<frame> jute_framing(way going, bool greeted, std::string_view bytes);
 /// Any protocol: whatever has come is a message; nothing is known about answers.
 std::optional<frame> raw_framing(way going, bool subscription, std::string_view bytes);
 

@@ -64,32 +64,30 @@ void link::take_request(const frame& what, std::string bytes, time_point now) {
                                       .bytes = bytes});
   const bool arrives = !stream_of(way::to_server).muted && happens.is != fate::kind::drop &&
                        happens.is != fate::kind::mute;
-  if (arrives) unanswered_.push_back({what.words, requests_, what.answers, false});
+  if (arrives) unanswered_.push_back({what.words, requests_, what.answers, false, what.label});
   if (arrives && happens.is == fate::kind::replay) {
-    unanswered_.push_back({what.words, requests_, what.answers, true});
+    unanswered_.push_back({what.words, requests_, what.answers, true, what.label});
   }
   apply(happens, way::to_server, std::move(bytes), now);
 }
 
 void link::take_answer(const frame& what, std::string bytes, time_point now) {
-  static const std::vector<std::string> unknown;
+  const auto asked = what.push
+                         ? unanswered_.end()
+                         : std::find_if(unanswered_.begin(), unanswered_.end(),
+                                        [&](const auto& each) { return each.label == what.label; });
+  const bool known = asked != unanswered_.end();
   sighting seen{.going = way::to_client,
                 .link = number_,
-                .number = 0,
+                .number = known ? asked->number : 0,
                 .push = what.push,
                 .subscription = subscription_,
-                .words = what.push || unanswered_.empty() ? what.words : unanswered_.front().words,
+                .words = known ? asked->words : what.words,
                 .bytes = bytes};
-  bool swallow = false;
-  if (what.push) {
-    seen.number = ++pushes_;
-  } else if (!unanswered_.empty()) {
-    seen.number = unanswered_.front().number;
-    swallow = unanswered_.front().swallow;
-  }
+  if (what.push) seen.number = ++pushes_;
+  const bool swallow = known && asked->swallow;
   if (!swallow) apply(what_happens_(seen), way::to_client, std::move(bytes), now);
-  const bool answered = !what.push && !unanswered_.empty() && --unanswered_.front().answers == 0;
-  if (answered) unanswered_.pop_front();
+  if (known && --asked->answers == 0) unanswered_.erase(asked);
 }
 
 void link::apply(const fate& what, way going, std::string bytes, time_point now) {

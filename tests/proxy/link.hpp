@@ -57,6 +57,7 @@ class link {
     std::uint64_t number;
     std::size_t answers;
     bool swallow;  ///< the answers
+    std::int64_t label;
   };
 
   const stream& stream_of(way going) const { return streams_[going == way::to_client ? 1 : 0]; }
