@@ -61,9 +61,11 @@ fs::path make_folder(const std::string& kind) {
 
 }  // namespace
 
-own_process::own_process(const std::string& kind) : folder_{make_folder(kind)} {}
+own_process::own_process(const std::string& kind)
+    : folder_{make_folder(kind)}, started_by_{::getpid()} {}
 
 own_process::~own_process() {
+  if (::getpid() != started_by_) return;
   kill();
   std::error_code ignored;
   fs::remove_all(folder_, ignored);

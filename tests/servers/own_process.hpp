@@ -45,6 +45,7 @@ class own_process {
  private:
   std::filesystem::path folder_;
   pid_t pid_ = -1;
+  const pid_t started_by_;  ///< a forked child of the test leaves everything alone
 };
 
 /// Below those that the system gives to outgoing connections, so that it stays free over a restart.
