@@ -179,11 +179,11 @@ TEST(zookeeper_line, is_in_order_of_sequence_also_where_it_wraps) {
 TEST(zookeeper_line, a_window_that_goes_round_the_circle_keeps_its_order) {
   std::mt19937 rng{20261116};
   for (int round = 0; round < 2000; ++round) {
-    std::uint32_t at = rng();
+    auto at = static_cast<std::uint32_t>(rng());
     std::vector<std::int32_t> expected;
     for (int count = 0; count < 20; ++count) {
       expected.push_back(static_cast<std::int32_t>(at));
-      at += 1 + rng() % 100'000'000;
+      at += 1 + static_cast<std::uint32_t>(rng()) % 100'000'000;
     }
     auto children = locks(expected);
     std::ranges::shuffle(children, rng);

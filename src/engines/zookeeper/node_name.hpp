@@ -38,10 +38,10 @@ enum class node_kind {
 /// Read as a mutex too: `lock-<sequence>` alone, go-zookeeper's `_c_<32 hex digits>-lock-`, and
 /// `x-<session>-` of ZooKeeper's own recipes.
 struct node {
-  std::string name;
+  std::string name{};
   node_kind kind = node_kind::mutex;
   std::int32_t sequence = 0;
-  std::optional<owner_id> owner;  ///< none: the name has none that we can read
+  std::optional<owner_id> owner{};  ///< none: the name has none that we can read
   std::int32_t permits = 1;
 
   friend bool operator==(const node&, const node&) = default;
