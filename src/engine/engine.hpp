@@ -42,6 +42,7 @@ struct traits {
   bool cells = false;             ///< values that are compared and set
   bool watches_cells = false;     ///< who watches a cell is told when it is written
   bool works_after_fork = true;   ///< a child may connect anew although its parent was connected
+  duration session{};  ///< lease_is_session: how long that is, once connected
   duration lease_min{};
   duration lease_max{};
 };

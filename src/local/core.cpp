@@ -88,8 +88,13 @@ seam::name_ref core::given_name(const seam::name_ref& full) const {
   return std::make_shared<const lock_name>(text.substr(settings_.prefix.size()));
 }
 
+duration core::lease() const noexcept {
+  const seam::traits& about = engine().about();
+  return about.lease_is_session ? about.session : settings_.lease;
+}
+
 wish core::make_wish(const acquire_how& how, time_point end, seam::wish want) const {
-  const duration lease = how.lease.value_or(settings_.lease);
+  const duration lease = how.lease.value_or(this->lease());
   const seam::traits& about = engine().about();
   if (lease < about.lease_min || lease > about.lease_max) {
     throw error{errc::invalid_lease,
@@ -239,7 +244,7 @@ void core::answered(seam::claim_key key, const seam::answer& answer) noexcept {
     seam::grant place;
     place.name = std::make_shared<const lock_name>(key.name);
     place.owner = key.owner;
-    place.lease = settings_.lease;
+    place.lease = lease();
     withdraw_unknown(place);
   }
 }

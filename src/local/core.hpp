@@ -38,6 +38,8 @@ class core final : public seam::turn, public std::enable_shared_from_this<core> 
   /// The name with the client's prefix.
   seam::name_ref full_name(std::string_view name) const;
   seam::name_ref given_name(const seam::name_ref& full) const;
+  /// What a hold gets that asks for no lease of its own.
+  duration lease() const noexcept;
   /// Throws `invalid_lease`.
   wish make_wish(const acquire_how& how, time_point end, seam::wish want = {}) const;
   /// Now plus a wait: saturating. Throws `invalid_lease` for a negative one.

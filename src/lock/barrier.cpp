@@ -118,7 +118,7 @@ std::vector<owner_id> barrier::state::find_dead(const barrier_state& now, time_p
   std::vector<owner_id> dead;
   // The claim of a dead member vanishes with its lease: that is the moment to look again.
   constexpr duration later = std::chrono::milliseconds{2};
-  duration pause = home.settings().lease / 3;
+  duration pause = home.lease() / 3;
   for (const barrier_state::member& each : now.members) {
     const auto found =
         std::find_if(seen.holders.begin(), seen.holders.end(),

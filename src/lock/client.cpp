@@ -38,6 +38,6 @@ void client::close() const noexcept { core_->close(); }
 
 std::string_view client::engine() const noexcept { return core_->engine().about().name; }
 
-duration client::lease() const noexcept { return core_->settings().lease; }
+duration client::lease() const noexcept { return core_->lease(); }
 
 }  // namespace crosslock

@@ -189,6 +189,7 @@ void connection::make_session_node() {
                if (session_ != mine || closing_ || state_ != standing::connected) return;
                if (said.ok() || said.exists_already()) {
                  session_node_made_ = true;
+                 if (said.ok()) note_server_time(said.facts.made_at_ms, clock_.now());
                  for (flight* one : parked_) wake(*one);
                } else if (said.no_node()) {
                  make_ancestors(path);
@@ -246,11 +247,15 @@ void connection::heartbeat_answered(std::uint64_t number, time_point sent, const
     return;
   }
   if (!said.ok()) return;
-  server_ms_ = said.facts.written_at_ms;
-  server_ms_at_ = sent;
+  note_server_time(said.facts.written_at_ms, sent);
   const auto before = proof_.proven();
   proof_.answered(number);
   if (proof_.proven() != before) tell_proof();
+}
+
+void connection::note_server_time(std::int64_t ms, time_point when) {
+  server_ms_ = ms;
+  server_ms_at_ = when;
 }
 
 void connection::tell_proof() {

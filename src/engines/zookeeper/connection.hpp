@@ -145,6 +145,7 @@ class connection {
   void tend(time_point now);
   void send_heartbeat(time_point now);
   void heartbeat_answered(std::uint64_t number, time_point sent, const response& said);
+  void note_server_time(std::int64_t ms, time_point when);
   void wake(flight& one) noexcept;
   void leave_seat();
   void ring() noexcept;

@@ -48,6 +48,7 @@ engine::engine(connection_settings where, const preferences& how, std::string wh
             .single = how.single,
             .who = std::move(who)} {
   wire_.open(clock.now() + timeout);
+  traits_.session = wire_.timeout();
 }
 
 engine::~engine() { close(); }

@@ -115,12 +115,8 @@ lock_info engine::look(const lock_name& name, time_point give_up) {
   }
   std::ranges::sort(leases, {}, &node::sequence);
   std::vector<seen> all = in_folder(place, read_line(said[1].names));
-  const std::size_t claims = all.size();
   for (seen& one : in_folder(place + "/locks", read_line(said[2].names))) all.push_back(one);
-  const std::size_t queued = all.size();
   for (seen& one : in_folder(place + "/leases", leases)) all.push_back(one);
-  static_cast<void>(queued);
-  static_cast<void>(claims);
   all = read_all(wire_, std::move(all), give_up);
 
   std::vector<seen> line;
@@ -178,13 +174,14 @@ std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up)
   for (const std::string& path : used) {
     std::string place = path;
     for (const std::string_view part : {"/locks", "/leases"}) {
-      if (place.ends_with(part)) place.resize(place.size() - part.size());
+      const bool below = place.size() > wire_.root().size() + part.size();
+      if (below && place.ends_with(part)) place.resize(place.size() - part.size());
     }
     const auto name = name_at(wire_.root(), place);
     if (name && name->starts_with(prefix)) names.push_back(*name);
   }
   std::ranges::sort(names);
-  names.erase(std::ranges::unique(names).begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   std::vector<lock_info> found;
   for (const std::string& name : names) {
     lock_info info = look(lock_name::stored(name), give_up);
