@@ -73,7 +73,8 @@ class turn {
   virtual void look_again(claim_key key) noexcept = 0;
   /// Others wait behind this grant.
   virtual void wanted(claim_key key) noexcept = 0;
-  /// ask_async failed; or, with errc::lost, a grant was taken away.
+  /// ask_async failed; or a grant has ended: errc::lost, somebody took it away; errc::not_held, the
+  /// session that it belongs to is over.
   virtual void failed(claim_key key, const error& why) noexcept = 0;
   /// The connection is lost, and what is held is valid only until its deadline, unless it comes
   /// back in time. For engines whose sessions outlive a connection.

@@ -193,6 +193,8 @@ void line::retry_async(waiter& head, const error& why, afterwards& after) {
 
 bool line::failed(const owner_id& owner, const error& why) {
   afterwards after{*this};
+  const bool over = why.which() == errc::not_held;
+  const bool ended = over || why.which() == errc::lost;
   std::shared_ptr<tenancy> taken_away;
   {
     const std::lock_guard guard{mutex_};
@@ -201,8 +203,8 @@ bool line::failed(const owner_id& owner, const error& why) {
       taken_away = grant_of(owner);
       if (!taken_away || taken_away->giving_back) return false;
       // An ask that ran out of time after a push had brought the grant says nothing about it.
-      if (why.which() != errc::lost) taken_away.reset();
-    } else if (why.which() == errc::lost) {
+      if (!ended) taken_away.reset();
+    } else if (ended) {
       // A grant we had not heard of was taken away: its answer or push, if it still comes, is old.
       attempt& at = head->attempt;
       at.revoked_at = home_.clock().now();
@@ -219,7 +221,9 @@ bool line::failed(const owner_id& owner, const error& why) {
     }
   }
   after.run();
-  if (taken_away) home_.keeper().lose(*taken_away, loss_reason::broken);
+  if (taken_away) {
+    home_.keeper().lose(*taken_away, over ? loss_reason::gone : loss_reason::broken);
+  }
   return true;
 }
 

@@ -37,7 +37,15 @@ void asking::begin() {
       first = &asking::find;
     }
   }
-  (this->*first)();
+  try {
+    (this->*first)();
+  } catch (const error&) {
+    const std::lock_guard guard{at_.table.mutex};
+    if (std::exchange(mine_->expects_news, false)) at_.wire.expect_news(-1);
+    // Nothing went out: what is there was there before.
+    if (first == &asking::make) at_.table.forget(mine_);
+    throw;
+  }
 }
 
 bool asking::over() const { return mine_->ask != number_; }
@@ -62,12 +70,18 @@ void asking::send(std::vector<sent> all) {
 void asking::make_parents() {
   std::vector<request> all = parents();
   std::vector<sent> requests;
-  for (request& one : all) requests.push_back({std::move(one), nullptr});
-  requests.back().then = [this](response& said) {
-    if (!said.ok() && !said.exists_already() && !said.no_node()) {
-      return fail(said, "create " + mine_->parent);
-    }
-    start_over();
+  // The first that fails is the reason why those below it do.
+  const auto failure = std::make_shared<response>();
+  for (request& one : all) {
+    requests.push_back({std::move(one), [failure](response& said) {
+                          const bool fine = said.ok() || said.exists_already();
+                          if (!fine && failure->ok()) *failure = said;
+                        }});
+  }
+  requests.back().then = [this, failure, last = requests.back().then](response& said) {
+    last(said);
+    if (failure->ok() || failure->no_node()) return start_over();
+    fail_below(mine_->place, *failure);
   };
   send(std::move(requests));
 }
@@ -145,6 +159,21 @@ void asking::busy() {
   tell(seam::answer{.result = seam::ask_result::busy, .granted = {}, .look_after = {}});
 }
 
+/// An ephemeral node lets nobody make children, and the server says so as if it were a matter of
+/// rights.
+void asking::fail_below(const std::string& path, const response& said) {
+  const error denied = error_in(said, "create a node below " + path, at_.wire.shown());
+  if (denied.which() != errc::denied || path.empty()) return fail(denied);
+  std::vector<sent> all;
+  all.push_back({exists(path), [this, path, denied](response& there) {
+                   if (!there.ok() || there.facts.owner == 0) return fail(denied);
+                   fail(make_error(errc::conflict,
+                                   path + " is an ephemeral node, of strategy=single or of "
+                                          "somebody else: use one strategy for all names below"));
+                 }});
+  send(std::move(all));
+}
+
 void asking::refuse(const error& why) {
   {
     const std::lock_guard guard{at_.table.mutex};
@@ -160,6 +189,7 @@ void asking::fail(const error& why) {
     if (over()) return;
     ++mine_->ask;
     if (std::exchange(mine_->expects_news, false)) at_.wire.expect_news(-1);
+    if (!mine_->sent && !why.outcome_unknown()) at_.table.forget(mine_);  // nothing is there
   }
   tell(why);
 }

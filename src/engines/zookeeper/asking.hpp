@@ -53,6 +53,8 @@ class asking : public std::enable_shared_from_this<asking> {
   void fail(const response& said, const std::string& what) {
     fail(error_in(said, what, at_.wire.shown()));
   }
+  /// A node could not be made below that path.
+  void fail_below(const std::string& path, const response& said);
   /// Fails, and takes the node away again.
   void refuse(const error& why);
   bool over() const;  ///< the table's mutex is held

@@ -51,7 +51,7 @@ void asking_permits::made() {
       const std::lock_guard guard{at_.table.mutex};
       mine_->sent = false;
     }
-    return fail(made_, "stand in line for '" + name().str() + "'");
+    return fail_below(mine_->parent, made_);
   }
   take_node(made_.path, made_.facts.born);
   judge();

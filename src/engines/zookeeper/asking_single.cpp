@@ -43,7 +43,7 @@ void asking_single::make() {
              const std::lock_guard guard{at_.table.mutex};
              mine_->sent = false;
            }
-           return fail(said, "create '" + name().str() + "'");
+           return fail_below(mine_->place.substr(0, mine_->place.rfind('/')), said);
          }
          take_node(said.path, said.facts.born);
          hold();

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 namespace crosslock::zookeeper {
@@ -71,7 +72,13 @@ void connection::open(time_point give_up) {
     make_handle();
   }
   try {
-    wait_until(give_up, [this] { return session_node_made_; });
+    wait_until(give_up, [this] {
+      // Nobody is there: whoever opens may try again, and is not kept waiting.
+      if (refused_ >= static_cast<int>(std::ranges::count(how_.hosts, ',')) + 1) {
+        refuse_unconnected();
+      }
+      return session_node_made_;
+    });
   } catch (...) {
     close();
     throw;
@@ -88,6 +95,7 @@ void connection::make_handle() {
   if (handle_ == nullptr) {
     // Most often a name that cannot be resolved just now: tried again later.
     last_failure_ = errno;
+    refused_ = std::numeric_limits<int>::max() / 2;
     handle_again_at_ = clock_.now() + 500ms;
     return;
   }
@@ -148,7 +156,7 @@ void connection::session_goes_on() {
   }
   timeout_ = std::chrono::milliseconds{zoo_recv_timeout(handle_)};
   if (timeout_ < 4 * how_.tick) {
-    refusal_ = make_error(errc::invalid_lease,
+    refusal_ = make_error(errc::invalid_url,
                           how_.shown + " gives sessions of " + in_milliseconds(timeout_) +
                               ", which is less than four ticks of " + in_milliseconds(how_.tick) +
                               ": ask for a longer one (session=), or say what the servers' "

@@ -147,6 +147,7 @@ class connection {
   void heartbeat_answered(std::uint64_t number, time_point sent, const response& said);
   void note_server_time(std::int64_t ms, time_point when);
   void wake(flight& one) noexcept;
+  void note_refusal(int code) noexcept;
   void leave_seat();
   void ring() noexcept;
   std::string session_node() const;
@@ -173,6 +174,7 @@ class connection {
   _zhandle* handle_ = nullptr;
   time_point handle_again_at_{};
   int last_failure_ = 0;
+  int refused_ = 0;  ///< so often there was nobody
   int descriptor_ = -1;
   standing state_ = standing::none;
   std::optional<error> refusal_;  ///< why sessions are useless here

@@ -65,7 +65,7 @@ void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until
   timeval patience{1, 0};
   descriptor_ = -1;
   if (handle_ != nullptr) {
-    zookeeper_interest(handle_, &descriptor_, &interest, &patience);
+    note_refusal(zookeeper_interest(handle_, &descriptor_, &interest, &patience));
     note_state(before);
     if (!arrived_.empty() || state_ == standing::ended) return;
   }
@@ -92,8 +92,12 @@ void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until
   if ((fds[1].revents & (POLLOUT | POLLHUP | POLLERR)) != 0) events |= ZOOKEEPER_WRITE;
   if (events == 0) return;
   const time_point processed = clock_.now();
-  zookeeper_process(handle_, events);
+  note_refusal(zookeeper_process(handle_, events));
   note_state(processed);
+}
+
+void connection::note_refusal(int code) noexcept {
+  if (code == ZCONNECTIONLOSS && state_ != standing::connected) ++refused_;
 }
 
 /// Tells what has arrived, in order, without the mutex. Whoever has the seat does this, so nobody

@@ -353,7 +353,8 @@ void engine::ended(session_number session) noexcept {
   if (say_) say_(log_level::warning, wire_.shown() + ": the session has ended");
   for (const standing_ref& one : lost) {
     turn_.failed({*one->claim.name, one->claim.owner},
-                 make_error(errc::lost, "'" + one->claim.name->str() + "': the session has ended"));
+                 make_error(errc::not_held,
+                            "'" + one->claim.name->str() + "': the session has ended"));
   }
   for (const standing_ref& one : waiting) {
     turn_.look_again({*one->claim.name, one->claim.owner});

@@ -98,13 +98,12 @@ lock_info engine::look(const lock_name& name, time_point give_up) {
   if (said[1].no_node()) return info;
   if (!said[1].ok()) throw error_in(said[1], "list '" + name.str() + "'", wire_.shown());
   const auto server_ms = wire_.server_ms();
-  const auto own = read_inscription(said[4].data);
   if (said[4].ok() && said[4].facts.owner != 0) {  // strategy=single
-    info.holders.push_back(show({.about = {.name = {}, .owner = {}},
-                                 .path = place,
-                                 .said = said[4],
-                                 .words = own},
-                                server_ms, true));
+    seen only;
+    only.path = place;
+    only.said = said[4];
+    only.words = read_inscription(said[4].data);
+    info.holders.push_back(show(only, server_ms, true));
     return info;
   }
   std::vector<node> leases;
@@ -220,6 +219,12 @@ std::vector<seam::finding> engine::examine(time_point give_up) {
     return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(span).count()) +
            " ms";
   };
+  if (how_.single) {
+    all.push_back({.weight = seam::severity::warning,
+                   .topic = "strategy",
+                   .text = "strategy=single wakes every waiter at each release, and keeps no order",
+                   .code = {}});
+  }
   all.push_back({.weight = seam::severity::note,
                  .topic = "session",
                  .text = "the ensemble gives sessions of " + ms(wire_.timeout()) +
@@ -227,12 +232,6 @@ std::vector<seam::finding> engine::examine(time_point give_up) {
                          "written every " +
                          ms(wire_.beat_interval()),
                  .code = {}});
-  if (how_.single) {
-    all.push_back({.weight = seam::severity::warning,
-                   .topic = "strategy",
-                   .text = "strategy=single wakes every waiter at each release, and keeps no order",
-                   .code = {}});
-  }
   return all;
 }
 

@@ -63,17 +63,21 @@ connection_settings read_settings(const seam::opening& opening) {
     throw make_error(errc::invalid_url, "the user's name has a colon");
   }
   how.tick = seam::take_duration(url, "tick").value_or(tick_by_default);
-  how.session = seam::take_duration(url, "session")
-                    .value_or(opening.lease.value_or(session_by_default));
+  const auto in_url = seam::take_duration(url, "session");
+  how.session = in_url.value_or(opening.lease.value_or(session_by_default));
   if (how.tick < 1ms || how.tick > 1h) {
     throw make_error(errc::invalid_url, "the parameter 'tick' must be between 1ms and 1h");
   }
   if (how.session < 4 * how.tick || how.session > session_longest) {
-    throw make_error(errc::invalid_lease,
-                     "a session of " + std::to_string(how.session / 1ms) +
-                         " ms: it must last four ticks of " + std::to_string(how.tick / 1ms) +
-                         " ms at least, and 24 h at most; say session=, or tick= if the servers' "
-                         "tickTime is another one");
+    const std::string what = in_url || !opening.lease
+                                 ? "a session of "
+                                 : "the lease is that of the session here, and one of ";
+    throw make_error(in_url || !opening.lease ? errc::invalid_url : errc::invalid_lease,
+                     what + std::to_string(how.session / 1ms) +
+                         " ms does not do: it must last four ticks of " +
+                         std::to_string(how.tick / 1ms) +
+                         " ms at least, and 24 h at most; choose another one, or say tick= if the "
+                         "servers' tickTime is not that");
   }
   return how;
 }

@@ -63,10 +63,11 @@ class session_proof {
   std::optional<time_point> proven_;
 };
 
-/// Often enough for the deadline to move well before a session ends, and so that some heartbeat
-/// lies just a tick behind each one.
+/// Often enough for the deadline to move well before a session ends, no more than a sixth of it
+/// apart, and so that some heartbeat lies just a tick behind each one. A session lasts four ticks at
+/// least.
 inline duration heartbeat_interval(duration timeout, duration tick) {
-  return std::min(timeout / 6, tick / 2);
+  return tick <= timeout / 6 ? tick : tick / 2;
 }
 
 }  // namespace crosslock::zookeeper
