@@ -110,7 +110,8 @@ def interop(tally, preset, chosen):
 
 
 def fuzz(tally, seconds=60):
-    for name, what in (("url", "what users write"), ("redis", "what a Redis server says")):
+    for name, what in (("url", "what users write"), ("redis", "what a Redis server says"),
+                       ("zookeeper", "what stands in ZooKeeper's tree")):
         build("fuzz", f"crosslock-fuzz-{name}")
         corpus = ROOT / "tests" / "fuzz" / "corpus" / name
         found = ROOT / "build" / "fuzz" / "found" / name

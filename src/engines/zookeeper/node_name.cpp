@@ -206,7 +206,7 @@ std::vector<node> read_line(std::span<const std::string> children) {
   const std::uint32_t first = first_of(line);
   const auto start =
       std::ranges::find(line, first, [](const node& one) { return on_the_circle(one.sequence); });
-  std::ranges::rotate(line, start);
+  std::rotate(line.begin(), start, line.end());
   return line;
 }
 
