@@ -10,6 +10,7 @@ from pathlib import Path
 
 import snippets
 from tally import ROOT, environment, run
+from zookeeper_server import zookeeper_server
 
 CONSUMER = ROOT / "tests" / "package"
 # The C++ run time; anything else in a consumer is one of ours or one too many.
@@ -17,7 +18,7 @@ RUN_TIME = {"libstdc++.so.6", "libgcc_s.so.1", "libm.so.6", "libc.so.6", "libpth
             "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "linux-vdso.so.1"}
 # What an engine brings along.
 ENGINES = {"memory": set(), "sqlite": {"libsqlite3"},
-           "redis": {"libhiredis", "libssl", "libcrypto"}}
+           "redis": {"libhiredis", "libssl", "libcrypto"}, "zookeeper": {"libcrypto"}}
 QUICK = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug"]
 
 
@@ -30,6 +31,7 @@ def check(tally):
                 for engine in ENGINES:
                     check_find_package(tally, folder, prefix, kind, engine)
                     check_pkg_config(tally, folder, prefix, kind, engine)
+        check_symbols(tally, folder / "shared", folder)
         check_missing_component(tally, folder)
         check_add_subdirectory(tally, folder)
         flags = [flag for engine in ENGINES for flag in pkg_config_flags(folder / "shared", engine)]
@@ -53,10 +55,14 @@ def install(tally, build, prefix, shared):
 @contextmanager
 def server_of(engine, program):
     """The URL of a place for locks."""
-    if engine != "redis":
+    if engine not in ("redis", "zookeeper"):
         yield "memory:" if engine == "memory" else f"{engine}:{program}.db"
         return
     with tempfile.TemporaryDirectory(prefix="crosslock-package-") as folder:
+        if engine == "zookeeper":
+            with zookeeper_server(folder) as place:
+                yield f"zk://{place}?tick=200ms"
+            return
         with subprocess.Popen(["redis-server", "--port", "0", "--save", "", "--unixsocket",
                                f"{folder}/socket"], cwd=folder, stdout=subprocess.PIPE,
                               text=True) as server:
@@ -95,6 +101,24 @@ def check_find_package(tally, folder, prefix, kind, engine):
               "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--as-needed"])
             and must(tally, f"{way}: build", ["cmake", "--build", build])):
         check_program(tally, way, build / "consumer", engine, ours(kind, engine))
+
+
+def check_symbols(tally, prefix, folder):
+    """ZooKeeper's client is inside the library of its engine and nowhere else: a program may use
+    the multi-threaded flavour, which has the same symbols, beside it."""
+    for library in prefix.rglob("libcrosslock-*.so"):
+        _, said = run(["nm", "-D", "--defined-only", library])
+        strangers = [line for line in said.splitlines()
+                     if re.search(r" (zoo|zk|ZOO|ZK|hashtable|deallocate_|serialize_)", line)]
+        tally.check(f"{library.name} exports nothing of ZooKeeper's client",
+                    "crosslock" in said and not strangers, "\n".join(strangers))
+    way, program = "beside libzookeeper_mt", folder / "consumer-beside"
+    # Ahead of ours, so that its symbols would be taken in place of ours if ours were to be seen.
+    if must(tally, f"{way}: build",
+            ["g++", "-std=c++20", CONSUMER / "beside_zookeeper.cpp", "-o",
+             program, "-l:libzookeeper_mt.so.2", *pkg_config_flags(prefix, "zookeeper")]):
+        check_program(tally, way, program, "zookeeper",
+                      ours("shared", "zookeeper") | {"libzookeeper_mt"})
 
 
 def check_missing_component(tally, folder):
