@@ -24,6 +24,7 @@ import run_lock_cases
 import sharing_cases
 import shell_cases
 import terminal_cases
+import zookeeper_cases
 from running import PROGRAM
 from tally import ROOT, environment, run
 
@@ -48,6 +49,7 @@ def check(tally):
     look_cases.check(tally)
     doctor_cases.check(tally)
     readme_cases.check(tally)
+    zookeeper_cases.check(tally)
     place_cases.check(tally)
     sharing_cases.check(tally)
     config_cases.check(tally)

@@ -13,6 +13,7 @@ from pathlib import Path
 from doctor_cases import redis_server
 from running import HOLDS, PATIENCE, Running, command_of, is_alive, once, wait_until
 from tally import environment
+from zookeeper_server import zookeeper_url
 
 FAMILY = Path(__file__).parent / "family.py"
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
@@ -31,6 +32,8 @@ def check(tally):
         check_ends(tally, env, "sqlite")
         with redis_server(folder) as url:
             check_ends(tally, environment(CROSSLOCK_URL=url, CROSSLOCK_LEASE="1s"), "redis")
+        with zookeeper_url(folder) as url:
+            check_ends(tally, environment(CROSSLOCK_URL=url, CROSSLOCK_LEASE="1s"), "zookeeper")
 
 
 def family(name, env, how, flags=()):

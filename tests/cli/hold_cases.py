@@ -1,5 +1,5 @@
 """`crosslock hold`: what it says, what ends it, and that it notices when the lock is lost. On the
-embedded engine and on a redis-server of our own."""
+embedded engine and on servers of our own."""
 
 import json
 import os
@@ -14,6 +14,7 @@ from doctor_cases import redis_server
 from receipt_cases import crosslock, in_line, is_free
 from running import PATIENCE, PROGRAM, wait_until
 from tally import environment
+from zookeeper_server import delete_claims, zookeeper_url
 
 
 class Holding:
@@ -51,6 +52,8 @@ def check(tally):
         check_on(tally, "sqlite", environment(CROSSLOCK_URL=f"sqlite://{folder}/locks.db"))
         with redis_server(folder) as url:
             check_on(tally, "redis", environment(CROSSLOCK_URL=url))
+        with zookeeper_url(folder) as url:
+            check_on(tally, "zookeeper", environment(CROSSLOCK_URL=url))
     check_without_neighbours(tally)
 
 
@@ -72,7 +75,7 @@ def check_line(tally, engine, env):
                 and [said[each] for each in ("event", "name", "engine", "mode", "lease_ms", "pid")]
                 == ["acquired", "line", engine, "exclusive", 1000, held.process.pid]
                 and said["fence"].isdigit() and len(said["owner_id"]) == 32, str(said))
-    code, _, err = crosslock("acquire", "-w", "2500ms", "line", env=env)
+    code, _, err = crosslock("run", "-w", "2500ms", "line", "--", "true", env=env)
     tally.check(f"{engine}: it is renewed, and others see who has it",
                 code == 75 and "(desk; room=3)" in err, f"{code} {err}")
     held.process.stdin.write("words that nobody reads\n")
@@ -108,7 +111,7 @@ def check_input(tally, engine, env):
                 said.get("event") == "acquired" and answer == (0, "", ""), str(answer))
     held = Holding("--no-stdin", "empty", env=env, stdin=subprocess.DEVNULL)
     held.line()
-    still_held = crosslock("acquire", "-w", "200ms", "empty", env=env)[0] == 75
+    still_held = crosslock("run", "-w", "200ms", "empty", "--", "true", env=env)[0] == 75
     held.process.send_signal(signal.SIGTERM)
     answer = held.end()
     tally.check(f"{engine}: with --no-stdin only a signal ends it",
@@ -145,6 +148,9 @@ def take_away(env, name):
         subprocess.run(["redis-cli", "-s", url.removeprefix("redis+unix://"), "DEL", name],
                        check=True, capture_output=True)
         return
+    if url.startswith("zk"):
+        delete_claims(url, name)
+        return
     with sqlite3.connect(url.removeprefix("sqlite://")) as database:
         database.execute("DELETE FROM locks WHERE name = ?", [name])
 
@@ -154,19 +160,21 @@ def check_loss(tally, engine, env):
     held.line()
     take_away(env, "lost")
     said, answer = held.line(), held.end()
+    # On ZooKeeper `crosslock break`, too, does no more than remove the node.
+    reason = "broken" if engine == "zookeeper" else "gone"
     tally.check(f"{engine}: a lock that was lost is told in a line, exit code 79",
-                said == {"event": "lost", "name": "lost", "reason": "gone"} and answer[0] == 79
+                said == {"event": "lost", "name": "lost", "reason": reason} and answer[0] == 79
                 and "'lost' was lost" in answer[2], f"{said} {answer}")
     held = Holding("--lease", "500ms", "frozen", env=env)
     held.line()
     held.process.send_signal(signal.SIGSTOP)
-    code, out, err = crosslock("acquire", "frozen", env=env)  # waits until the lease has ended
+    # Waits until the lease has ended.
+    code, _, err = crosslock("run", "frozen", "--", "true", env=env)
     held.process.send_signal(signal.SIGCONT)
     said, answer = held.line(), held.end()
     tally.check(f"{engine}: frozen past its lease it finds out when it wakes up",
                 code == 0 and said.get("event") == "lost" and answer[0] == 79,
                 f"{code} {err} {said} {answer}")
-    crosslock("release", out.strip(), env=env)
 
 
 def check_waiting(tally, engine, env):

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from doctor_cases import redis_server
 from running import HOLDS, PATIENCE, PROGRAM, wait_until
 from tally import environment
+from zookeeper_server import zookeeper_url
 
 PYTHON = "/usr/bin/python3"  # that of the distribution has redis-py
 
@@ -112,8 +113,9 @@ def waiter(url, name, place, *options):
 def engines():
     """(name, URL) of every engine whose locks another process can see."""
     with tempfile.TemporaryDirectory(prefix="crosslock-look-") as folder:
-        with redis_server(folder) as redis:
-            yield [("sqlite", f"sqlite://{folder}/locks.db"), ("redis", redis)]
+        with redis_server(folder) as redis, zookeeper_url(folder) as zookeeper:
+            yield [("sqlite", f"sqlite://{folder}/locks.db"), ("redis", redis),
+                   ("zookeeper", zookeeper)]
 
 
 class Terminal:

@@ -13,6 +13,7 @@ import receipt_text_cases
 from doctor_cases import redis_server
 from running import PATIENCE, PROGRAM, wait_until
 from tally import environment
+from zookeeper_server import claims
 
 
 def crosslock(*words, env, **options):
@@ -32,10 +33,7 @@ def acquire(name, *words, env):
 
 def is_free(name, env):
     """Whether it is there to be had; it is not kept."""
-    code, out, _ = crosslock("acquire", "-n", name, env=env)
-    if code == 0:
-        crosslock("release", out.strip(), env=env)
-    return code == 0
+    return crosslock("run", "-n", name, "--", "true", env=env)[0] == 0
 
 
 def check(tally):
@@ -178,6 +176,8 @@ def in_line(engine, name, env):
         keys = subprocess.run(["redis-cli", "-s", socket, "KEYS", f"crosslock:*line:{name}"],
                               capture_output=True, text=True, check=True).stdout
         return 1 if keys.strip() else 0
+    if engine == "zookeeper":
+        return len(claims(url, name)) - 1
     path = url.removeprefix("sqlite://")
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
         row = database.execute("SELECT line FROM held WHERE name = ?", [name]).fetchone()

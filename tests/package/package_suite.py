@@ -61,7 +61,7 @@ def server_of(engine, program):
     with tempfile.TemporaryDirectory(prefix="crosslock-package-") as folder:
         if engine == "zookeeper":
             with zookeeper_server(folder) as place:
-                yield f"zk://{place}?tick=200ms"
+                yield f"zk://{place}?tick=100ms"
             return
         with subprocess.Popen(["redis-server", "--port", "0", "--save", "", "--unixsocket",
                                f"{folder}/socket"], cwd=folder, stdout=subprocess.PIPE,
