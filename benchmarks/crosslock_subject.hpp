@@ -8,6 +8,6 @@
 
 namespace crosslock::bench {
 
-std::unique_ptr<subject> make_crosslock_subject(std::string url);
+std::unique_ptr<subject> make_crosslock_subject(std::string url, std::string name = "crosslock");
 
 }  // namespace crosslock::bench

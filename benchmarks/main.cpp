@@ -91,9 +91,12 @@ void run_engine(const offer& offer, std::vector<workload> workloads, const choic
                 report& report) {
   const auto engine = offer.make();
   field field{*engine, choice.floors};
-  surroundings around{*engine, offer.name, seconds{choice.span}};
-  std::erase_if(workloads, [variants = engine->variants()](const workload& one) {
-    return !one.variant.empty() && std::ranges::find(variants, one.variant) == variants.end();
+  const seconds span = std::max(seconds{choice.span}, engine->least_span());
+  surroundings around{*engine, offer.name, span};
+  std::erase_if(workloads, [&, variants = engine->variants()](const workload& one) {
+    const bool known =
+        one.variant.empty() || std::ranges::find(variants, one.variant) != variants.end();
+    return !known || !engine->plays(one.name);
   });
   report.begin(offer.name);
   for (auto next = workloads.begin(); next != workloads.end();) {
@@ -138,6 +141,7 @@ void allow_many_descriptors() {
 errand errand_called(std::string_view word) {
   if (word == take_part) return take_part_in_scene;
   if (word == reenter) return reenter_without_system_calls;
+  if (word == hold_on) return hold_on_until_killed;
   return nullptr;
 }
 

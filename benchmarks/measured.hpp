@@ -16,6 +16,7 @@ struct measured {
   histogram latency;           ///< from the call of lock to the return of unlock
   std::optional<double> requests_per_op;
   std::optional<double> round_trips_per_op;  ///< requests that travel together are one
+  std::optional<double> notices_per_op;      ///< that the server sends to those who wait
   std::optional<double> share_max_min;       ///< the luckiest party's handovers by the unluckiest's
   std::optional<double> cpu_us_per_op;
   std::optional<double> allocations_per_op;  ///< by the thread that locks, once it is warm

@@ -1,6 +1,8 @@
 // Starting the programs of a peer, and reading what they tell.
 #include "benchmarks/peer_subject.hpp"
 
+#include "benchmarks/cpu_time.hpp"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
@@ -16,6 +18,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace crosslock::bench {
@@ -76,6 +79,8 @@ class peer_process {
     if (write(to_, line.data(), line.size()) < 0) fail("a peer");
   }
 
+  pid_t id() const noexcept { return id_; }
+
   /// Until it has said that much, or everything.
   std::string hear(std::size_t most) const {
     std::string said;
@@ -131,7 +136,8 @@ class peer_subject final : public subject {
 
   std::string_view name() const override { return name_; }
 
-  std::optional<measured> play(const scene& scene, seconds asked_span) override {
+  std::optional<measured> play(const scene& scene, seconds asked_span,
+                               const request_count& requests) override {
     const bool many = scene.who == scene::kind::processes;
     const bool alone = scene.who == scene::kind::own_names;
     const std::size_t count = many ? scene.count : 1;
@@ -150,13 +156,14 @@ class peer_subject final : public subject {
     const auto begin = nanoseconds_of(steady::now() + warming);
     const auto end = begin + static_cast<std::int64_t>(span.count() * 1e9);
     for (const auto& program : programs) program->tell(std::to_string(end) + "\n");
+    const spending spent = watch(programs, begin, end, requests);
     std::vector<turn> turns;
     for (std::size_t i = 0; i < count; ++i) {
       read_turns(programs[i]->hear(static_cast<std::size_t>(-1)), i, turns);
     }
     const auto outside = [&](const turn& one) { return one.in < begin || one.in >= end; };
     std::erase_if(turns, outside);
-    return result_of(turns, scene, span);
+    return result_of(turns, scene, span, spent);
   }
 
   parties assemble(const scene&) override { throw unable(); }
@@ -171,13 +178,38 @@ class peer_subject final : public subject {
     return std::runtime_error{name_ + " takes part in scenes only"};
   }
 
-  static measured result_of(const std::vector<turn>& turns, const scene& scene, seconds span) {
+  struct spending {
+    double requests = 0;
+    seconds cpu{};
+  };
+
+  /// What they use between two moments.
+  static spending watch(const std::vector<std::unique_ptr<peer_process>>& programs,
+                        std::int64_t begin, std::int64_t end, const request_count& requests) {
+    const auto read = [&](std::int64_t moment) {
+      std::this_thread::sleep_until(steady::time_point{std::chrono::nanoseconds{moment}});
+      spending now{static_cast<double>(requests()), {}};
+      for (const auto& program : programs) now.cpu += cpu_time_of(program->id());
+      return now;
+    };
+    const spending before = read(begin);
+    const spending after = read(end);
+    return {after.requests - before.requests, after.cpu - before.cpu};
+  }
+
+  static measured result_of(const std::vector<turn>& turns, const scene& scene, seconds span,
+                            const spending& spent) {
     const bool alone = scene.who == scene::kind::own_names;
     const std::vector<turn> counted = alone ? turns : handovers_of(turns);
     measured result;
     result.rate = static_cast<double>(counted.size()) / span.count();
     for (const turn& one : turns) {
       result.latency.add(std::chrono::nanoseconds{one.out - one.asked});
+    }
+    const auto count = static_cast<double>(counted.size());
+    if (count > 0) {
+      result.requests_per_op = spent.requests / count;
+      result.cpu_us_per_op = spent.cpu.count() * 1e6 / count;
     }
     if (alone) return result;
     std::map<std::size_t, double> shares;

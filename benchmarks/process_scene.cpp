@@ -124,6 +124,7 @@ measured run_processes(subject& subject, const scene& scene, surroundings& aroun
   std::this_thread::sleep_for(20ms);
   gate.front()->unlock();
   result = watch(tallies, memory->now, false, around);
+  result.cpu_us_per_op.reset();  // that of this process, which only looked on
   wait_until([&] { return others.running() == 0; }, "the other processes do not end");
   collect(tallies, result);
   return result;

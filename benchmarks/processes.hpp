@@ -42,5 +42,7 @@ inline constexpr std::string_view take_part = "--take-part";
 int take_part_in_scene(std::span<char* const> words);
 inline constexpr std::string_view reenter = "--reenter";
 int reenter_without_system_calls(std::span<char* const> words);
+inline constexpr std::string_view hold_on = "--hold-on";
+int hold_on_until_killed(std::span<char* const> words);
 
 }  // namespace crosslock::bench

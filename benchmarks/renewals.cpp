@@ -1,7 +1,6 @@
 // Many locks are held and nobody does anything: what the process uses of the CPU is renewing.
+#include "benchmarks/cpu_time.hpp"
 #include "benchmarks/workload.hpp"
-
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,15 +8,6 @@
 #include <thread>
 
 namespace crosslock::bench {
-namespace {
-
-seconds cpu_time() {
-  timespec used{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return std::chrono::seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
-}
-
-}  // namespace
 
 measured run_renewals(subject& subject, std::size_t count, surroundings& around) {
   using namespace std::chrono_literals;

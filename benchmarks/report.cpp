@@ -45,6 +45,7 @@ std::string extras(const summary& row) {
   if (row.relation) text += "  " + text_of(*row.relation) + " of " + std::string{row.relative};
   if (row.cpu_us_per_op) text += "  " + format("%.2f", *row.cpu_us_per_op) + " us CPU each";
   if (row.round_trips_per_op) text += "  " + format("%.3f", *row.round_trips_per_op) + " trips";
+  if (row.notices_per_op) text += "  " + format("%.2f", *row.notices_per_op) + " notices";
   if (row.allocations_per_op) text += "  " + format("%.2f", *row.allocations_per_op) + " mallocs";
   if (row.bytes) text += "  " + format("%.0f", *row.bytes) + " bytes each";
   if (row.system_calls) text += *row.system_calls ? "  makes system calls" : "  no system call";
@@ -119,6 +120,7 @@ class json_lines final : public report {
       add_if(line, "p99_us", row.p99_us);
       add_if(line, "requests_per_op", row.requests_per_op);
       add_if(line, "round_trips_per_op", row.round_trips_per_op);
+      add_if(line, "notices_per_op", row.notices_per_op);
       add_if(line, "share_max_min", row.share_max_min);
       add_if(line, "cpu_us_per_op", row.cpu_us_per_op);
       add_if(line, "allocations_per_op", row.allocations_per_op);

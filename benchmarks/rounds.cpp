@@ -41,6 +41,7 @@ summary summarize(const history& runs, const history& floors) {
   all.ratio = ratio_of(runs, floors);
   all.requests_per_op = median_of(runs, &measured::requests_per_op);
   all.round_trips_per_op = median_of(runs, &measured::round_trips_per_op);
+  all.notices_per_op = median_of(runs, &measured::notices_per_op);
   all.share_max_min = median_of(runs, &measured::share_max_min);
   all.cpu_us_per_op = median_of(runs, &measured::cpu_us_per_op);
   all.allocations_per_op = median_of(runs, &measured::allocations_per_op);

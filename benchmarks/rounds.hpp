@@ -37,6 +37,7 @@ struct summary {
   std::optional<double> p99_us;
   std::optional<double> requests_per_op;
   std::optional<double> round_trips_per_op;
+  std::optional<double> notices_per_op;
   std::optional<double> share_max_min;
   std::optional<double> cpu_us_per_op;
   std::optional<double> allocations_per_op;

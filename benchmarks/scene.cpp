@@ -56,12 +56,15 @@ measured run_threads(subject& subject, scene scene, surroundings& around) {
 
 measured run_scene(subject& subject, const scene& asked, surroundings& around) {
   const scene scene = around.engine.staged(asked, subject.name());
-  if (auto played = subject.play(scene, around.span)) return *played;
-  measured result = scene.who == scene::kind::processes ? run_processes(subject, scene, around)
-                                                        : run_threads(subject, scene, around);
+  const auto requests = [&] { return around.engine.requests(); };
+  auto played = subject.play(scene, around.span, requests);
+  measured result = played                                ? *played
+                    : scene.who == scene::kind::processes ? run_processes(subject, scene, around)
+                                                          : run_threads(subject, scene, around);
   if (!around.engine.counts(subject.name())) {
     result.requests_per_op.reset();
     result.round_trips_per_op.reset();
+    result.notices_per_op.reset();
   }
   return result;
 }

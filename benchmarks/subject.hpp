@@ -66,15 +66,20 @@ class held_locks {
   virtual std::uint64_t renewals() const = 0;
 };
 
+using request_count = std::function<std::uint64_t()>;
+
 class subject {
  public:
   virtual ~subject() = default;
   virtual std::string_view name() const = 0;
   /// What another process needs to take part; empty where none can.
   virtual std::string address() const { return {}; }
-  /// Peers in other languages play the whole scene in processes of their own. Empty: it is
-  /// assembled from parties of this program.
-  virtual std::optional<measured> play(const scene&, seconds /*span*/) { return std::nullopt; }
+  /// Peers in other languages play the whole scene in processes of their own; `requests` says how
+  /// many the server has had so far. Empty: it is assembled from parties of this program.
+  virtual std::optional<measured> play(const scene&, seconds /*span*/,
+                                       const request_count& /*requests*/) {
+    return std::nullopt;
+  }
   virtual parties assemble(const scene& scene) = 0;
   virtual std::unique_ptr<reentrant> enter(const std::string& name) = 0;
   virtual std::unique_ptr<held_locks> hold_many(const std::string& prefix, std::size_t count,

@@ -2,6 +2,7 @@
 #include "benchmarks/worker.hpp"
 
 #include "benchmarks/allocations.hpp"
+#include "benchmarks/cpu_time.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -19,11 +20,18 @@ struct reading {
   steady::time_point moment;
   std::uint64_t requests = 0;
   std::uint64_t round_trips = 0;
+  std::uint64_t notices = 0;
+  seconds cpu{};
   std::vector<std::uint64_t> counts;
 };
 
 reading read(std::span<const tally> everybody, const engine& engine) {
-  reading now{steady::now(), engine.requests(), engine.round_trips(), {}};
+  reading now{.moment = steady::now(),
+              .requests = engine.requests(),
+              .round_trips = engine.round_trips(),
+              .notices = engine.notices(),
+              .cpu = cpu_time(),
+              .counts = {}};
   for (const tally& one : everybody) now.counts.push_back(one.count.load(relaxed));
   return now;
 }
@@ -53,8 +61,12 @@ measured compare(const reading& before, const reading& after, bool alone) {
   if (!alone) result.share_max_min = most / least;  // infinite when one got nothing
   const auto requests = static_cast<double>(after.requests - before.requests);
   const auto round_trips = static_cast<double>(after.round_trips - before.round_trips);
-  if (sum > 0) result.requests_per_op = requests / sum;
-  if (sum > 0 && round_trips > 0) result.round_trips_per_op = round_trips / sum;
+  const auto notices = static_cast<double>(after.notices - before.notices);
+  if (sum == 0) return result;
+  result.requests_per_op = requests / sum;
+  if (round_trips > 0) result.round_trips_per_op = round_trips / sum;
+  if (notices > 0) result.notices_per_op = notices / sum;
+  result.cpu_us_per_op = seconds{after.cpu - before.cpu}.count() * 1e6 / sum;
   return result;
 }
 

@@ -45,6 +45,17 @@ workload renewing(std::size_t count) {
           }};
 }
 
+constexpr std::string_view session = "session";
+constexpr std::string_view single = "single";
+
+workload holding(std::size_t count) {
+  return {"held_" + std::to_string(count), "second of holding them",
+          [count](subject& subject, surroundings& around) {
+            return run_holding(subject, count, around);
+          },
+          session, "held"};
+}
+
 }  // namespace
 
 std::vector<workload> workloads() {
@@ -70,10 +81,17 @@ std::vector<workload> workloads() {
       of_family("waiters", on_scene("waiters_8", "handover", clients, 8)),
       of_family("waiters", on_scene("waiters_64", "handover", clients, 64)),
       of_family("waiters", on_scene("waiters_256", "handover", clients, 256)),
+      of_family("herd", in_variant(single, on_scene("waiters_2", "handover", clients, 2))),
+      of_family("herd", in_variant(single, on_scene("waiters_8", "handover", clients, 8))),
+      of_family("herd", in_variant(single, on_scene("waiters_64", "handover", clients, 64))),
       {"reentry", "lock and unlock while held", run_reentry},
       renewing(100),
       renewing(1'000),
       renewing(10'000),
+      holding(1),
+      holding(100),
+      holding(10'000),
+      {"kill_to_grant", "handover by the death of a holder", run_kill, session},
   };
 }
 

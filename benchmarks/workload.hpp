@@ -47,6 +47,11 @@ measured run_waits(subject& subject, bool async, surroundings& around);
 std::unique_ptr<subject> make_standard_readers();
 measured run_reentry(subject& subject, surroundings& around);
 measured run_renewals(subject& subject, std::size_t count, surroundings& around);
+/// What holding that many for a second costs where the lease is a session. The rate is how many
+/// such clients one CPU could carry.
+measured run_holding(subject& subject, std::size_t count, surroundings& around);
+/// How long it takes from kill -9 of a holder until the next one is in; the rate is one by that.
+measured run_kill(subject& subject, surroundings& around);
 /// What a lock that nobody holds costs, one that is held, and a thread that waits for one.
 measured weigh_idle_locks(subject& subject, surroundings& around);
 measured weigh_held_locks(subject& subject, surroundings& around);

@@ -18,6 +18,10 @@ class engine {
   virtual ~engine() = default;
   /// Ways to run it that have workloads of their own, besides the usual one, whose name is empty.
   virtual std::vector<std::string_view> variants() const { return {}; }
+  /// Less would say little: where a request takes a millisecond, many clients take turns slowly.
+  virtual seconds least_span() const { return seconds{0}; }
+  /// Whether this workload says anything here; mostly all do.
+  virtual bool plays(std::string_view /*workload*/) const { return true; }
   virtual std::string url(std::string_view variant) const = 0;
   /// The least that any lock on this engine must do, written with the bare client library and
   /// nothing of ours.
@@ -35,6 +39,8 @@ class engine {
   virtual std::uint64_t requests() const = 0;
   /// In how many pieces they came: what travels together is one. Zero: nobody counts them.
   virtual std::uint64_t round_trips() const { return 0; }
+  /// How often it has told somebody that what they wait for has changed. Zero: nobody counts.
+  virtual std::uint64_t notices() const { return 0; }
   /// Whether these counts are about this subject, too.
   virtual bool counts(std::string_view subject) const { return subject == "crosslock"; }
   /// What a reader of this workload's numbers must know; mostly nothing.

@@ -132,7 +132,9 @@ class redis_engine final : public engine {
 
   std::uint64_t requests() const override { return server_.commands(); }
   std::uint64_t round_trips() const override { return server_.reads(); }
-  bool counts(std::string_view subject) const override { return subject != "set_nx"; }
+  bool counts(std::string_view subject) const override {
+    return subject == "floor" || subject == "crosslock" || subject == "redisson";
+  }
 
   std::string_view note(std::string_view workload) const override {
     const auto found = notes_.find(workload);
