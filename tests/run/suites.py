@@ -16,6 +16,7 @@ import cli_suite  # noqa: E402
 import interop_suite  # noqa: E402
 import package_suite  # noqa: E402
 import tidy_suite  # noqa: E402
+import zookeeper_suite  # noqa: E402
 
 SEEDS = 10_000
 # Cases of engines with real processes wait for leases most of the time.
@@ -103,10 +104,12 @@ def tidy(tally, _preset, _engines):
 
 
 def interop(tally, preset, chosen):
-    if chosen and "redis" not in chosen:
+    parts = {"redis": interop_suite, "zookeeper": zookeeper_suite}
+    named = [name for name in parts if not chosen or name in chosen]
+    if not named:
         print(f"no other library shares locks of {', '.join(chosen)}")
-        return
-    interop_suite.check(tally, preset)
+    for name in named:
+        parts[name].check(tally, preset)
 
 
 def fuzz(tally, seconds=60):
