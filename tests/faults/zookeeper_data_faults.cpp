@@ -1,0 +1,337 @@
+// Sessions, nodes and rights that others take away; clocks; wake-ups that die.
+#include "faults/zookeeper_case.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <mutex>
+
+namespace crosslock::faults {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_F(zookeeper_faults, F14_a_session_ended_by_another_handle_is_lost_at_once) {
+  const client eyes = connect();
+  const auto [holder, next, first] = holder_and_waiter(eyes, steady, steady);
+  EXPECT_EQ(holder->say("write name 1"), "accepted");
+  holder->send("work name 60000");
+  note(fault::admin_delete, "name");
+  end_session_of(*holder);
+  const time_point ended = now();
+  const fence second = fence_in(next->answer());
+  EXPECT_LE(now() - ended, stall);
+  EXPECT_GT(second, first);
+  EXPECT_EQ(next->say("write name 2"), "accepted");
+  EXPECT_EQ(holder->answer(), "lost");
+  const notice told = ask_notice(*holder, "name");
+  EXPECT_EQ(told.times, 1);
+  EXPECT_LE(told.when - ended, look_cap);  // it hears of it when it has connected again
+  EXPECT_EQ(holder->say("write name 3"), "refused");
+  EXPECT_EQ(holder->say("release name"), "lost");
+  EXPECT_EQ(next->say("work name 300"), "held");
+  EXPECT_EQ(next->say("release name"), "released");
+  // In a session of its own, again.
+  EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
+  EXPECT_EQ(holder->say("release name"), "released");
+  judge_with_stale_write();
+}
+
+TEST_F(zookeeper_faults, F14_a_waiter_whose_session_was_ended_stands_in_line_anew) {
+  const client eyes = connect();
+  const auto [holder, waiter, first] = holder_and_waiter(eyes, steady, steady);
+  const auto third = start("third", steady);
+  third->send("acquire name 60000");
+  EXPECT_TRUE(line_reaches(eyes, "name", 2));
+  note(fault::other);
+  end_session_of(*waiter);
+  // Behind the third now, and not inside: the holder still holds.
+  EXPECT_TRUE(line_reaches(eyes, "name", 2));
+  EXPECT_EQ(holder->say("work name 500"), "held");
+  EXPECT_FALSE(waiter->has_answered());
+  EXPECT_EQ(holder->say("release name"), "released");
+  in_at(*third);
+  EXPECT_EQ(third->say("work name 300"), "held");
+  EXPECT_FALSE(waiter->has_answered());
+  EXPECT_EQ(third->say("release name"), "released");
+  in_at(*waiter);
+  EXPECT_EQ(waiter->say("release name"), "released");
+  judge();
+}
+
+TEST_F(zookeeper_faults, F14_a_waiter_whose_session_ends_as_its_turn_comes_is_not_let_in_by_it) {
+  const client eyes = connect();
+  const auto [holder, waiter, first] = holder_and_waiter(eyes, steady, steady);
+  const auto third = start("third", steady);
+  third->send("acquire name 60000");
+  EXPECT_TRUE(line_reaches(eyes, "name", 2));
+  // The news that lets it in is on its way while its session ends.
+  proxy::door& line = wire(*waiter);
+  const auto held = line.add({.going = way::to_client,
+                              .matches = proxy::is_push(),
+                              .times = proxy::rule::always,
+                              .what = fate::hold()});
+  note(fault::other);
+  EXPECT_EQ(holder->say("release name"), "released");
+  ASSERT_TRUE(line.await(held));
+  end_session_of(*waiter);
+  in_at(*third);
+  EXPECT_EQ(third->say("write name 1"), "accepted");
+  line.remove(held);
+  line.release();
+  EXPECT_EQ(third->say("work name 1000"), "held");
+  EXPECT_EQ(third->say("write name 2"), "accepted");
+  EXPECT_EQ(third->say("release name"), "released");
+  in_at(*waiter);
+  EXPECT_EQ(waiter->say("release name"), "released");
+  judge();
+}
+
+TEST_F(zookeeper_faults, F14_a_node_deleted_by_hand_is_told_by_an_event) {
+  const client eyes = connect();
+  const auto [holder, next, first] = holder_and_waiter(eyes, steady, steady);
+  EXPECT_EQ(holder->say("write name 1"), "accepted");
+  // The watch on its own node is set by the heartbeat after the grant.
+  EXPECT_EQ(holder->say("work name 3000"), "held");
+  holder->send("work name 60000");
+  note(fault::admin_delete, "name");
+  scene().talk().remove(scene().root() + "/name/" + line_of("name").at(0));
+  const time_point taken = now();
+  EXPECT_EQ(holder->answer(), "lost");
+  const notice told = ask_notice(*holder, "name");
+  EXPECT_EQ(told.times, 1);
+  EXPECT_LE(told.when - taken, stall);  // long before the session could end
+  const fence second = fence_in(next->answer());
+  EXPECT_LE(now() - taken, look_cap);
+  EXPECT_GT(second, first);
+  EXPECT_EQ(next->say("write name 2"), "accepted");
+  EXPECT_EQ(holder->say("write name 3"), "refused");
+  EXPECT_EQ(holder->say("release name"), "lost");
+  EXPECT_EQ(next->say("release name"), "released");
+  judge_with_stale_write();
+}
+
+TEST_F(zookeeper_faults, F14_a_place_in_line_deleted_by_hand_is_taken_again) {
+  const client eyes = connect();
+  const auto [holder, waiter, first] = holder_and_waiter(eyes, steady, session);
+  scene().talk().remove(scene().root() + "/name/" + line_of("name").at(1));
+  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_EQ(holder->say("release name"), "released");
+  in_at(*waiter);
+  EXPECT_EQ(waiter->say("work name 300"), "held");
+  EXPECT_EQ(waiter->say("release name"), "released");
+  judge();
+}
+
+TEST_F(zookeeper_faults, F14_a_broken_lock_is_told_at_once) {
+  const client admin = connect();
+  const auto holder = start("holder", steady);
+  EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
+  EXPECT_EQ(holder->say("work name 3000"), "held");  // it watches its own node by now
+  holder->send("work name 20000");
+  note(fault::admin_delete, "name");
+  EXPECT_TRUE(admin.break_lock("name", admin.look("name").holders.at(0).owner));
+  const time_point broken = now();
+  EXPECT_EQ(holder->answer(), "lost");
+  EXPECT_LE(ask_notice(*holder, "name").when - broken, stall);
+  judge();
+}
+
+TEST_F(zookeeper_faults, F30_everything_below_the_lock_removed_by_hand_takes_no_fence_back) {
+  const client eyes = connect();
+  const auto [holder, waiter, first] = holder_and_waiter(eyes, steady, session);
+  EXPECT_EQ(holder->say("write name 1"), "accepted");
+  EXPECT_EQ(holder->say("work name 3000"), "held");
+  holder->send("work name 60000");
+  fence last = first;
+  note(fault::state_loss);
+  // With its parent the count of sequences begins anew.
+  scene().talk().remove_tree(scene().root() + "/name");
+  const time_point wiped = now();
+  EXPECT_EQ(holder->answer(), "lost");
+  EXPECT_LE(ask_notice(*holder, "name").when - wiped, stall);
+  const fence second = fence_in(waiter->answer());
+  EXPECT_GT(second, last);
+  EXPECT_EQ(waiter->say("write name 2"), "accepted");
+  EXPECT_EQ(holder->say("write name 3"), "refused");
+  EXPECT_EQ(holder->say("release name"), "lost");
+  EXPECT_EQ(waiter->say("release name"), "released");
+  scene().talk().remove_tree(scene().root());
+  EXPECT_GT(take_and_release("name"), second);
+  judge_with_stale_write();
+}
+
+TEST_F(zookeeper_faults, F31_waiters_outlive_the_loss_of_their_wake_ups) {
+  const client eyes = connect();
+  for (const std::string harm : {"dropped", "reset", "cut for a while"}) {
+    SCOPED_TRACE(harm);
+    const auto holder = start("holder", steady);
+    const auto waiter = start("waiter", steady);
+    EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
+    waiter->send("acquire name 60000");
+    EXPECT_TRUE(line_reaches(eyes, "name", 1));
+    if (harm == "dropped") scene().drop_wake_ups(true);
+    if (harm == "reset") wire(*waiter).reset();
+    if (harm == "cut for a while") waiter->cut_off();
+    EXPECT_EQ(holder->say("release name"), "released");
+    const time_point released = now();
+    if (harm == "cut for a while") {
+      sleep_for_real(steady / 2);
+      waiter->heal();
+    }
+    // A quarter of the session is how long a watch is trusted.
+    EXPECT_LE(in_at(*waiter) - released, (harm == "dropped" ? steady / 4 : steady / 2) + look_cap);
+    EXPECT_EQ(waiter->say("release name"), "released");
+    scene().drop_wake_ups(false);
+    EXPECT_EQ(waiter->say("loop name 20 0"), "done 20");
+  }
+  auto how = strictness();
+  how.calm_bound = steady / 2 + look_cap;
+  judge(how);
+}
+
+TEST_F(zookeeper_faults, F31_a_predecessor_gone_between_listing_and_watching_is_noticed) {
+  const client eyes = connect();
+  const auto holder = start("holder", steady);
+  const auto waiter = start("waiter", steady);
+  EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
+  proxy::door& line = wire(*waiter);
+  const auto held = line.add({.going = way::to_server,
+                              .matches =
+                                  [](const proxy::sighting& seen) {
+                                    return seen.words.size() == 3 && seen.words[2] == "watch";
+                                  },
+                              .what = fate::hold()});
+  waiter->send("acquire name 60000");
+  ASSERT_TRUE(line.await(held));  // it has listed, and is about to watch
+  EXPECT_EQ(holder->say("release name"), "released");
+  const time_point released = now();
+  line.release();
+  EXPECT_LE(in_at(*waiter) - released, stall);
+  EXPECT_EQ(waiter->say("release name"), "released");
+  judge();
+}
+
+TEST_F(zookeeper_faults, F31_a_thousand_contended_cycles_leave_no_watch_behind) {
+  std::vector<std::unique_ptr<real_actor>> actors;
+  for (int i = 0; i < 4; ++i) actors.push_back(start("p", steady));
+  const std::int64_t before = server().number("zk_watch_count");
+  for (const auto& each : actors) each->send("loop name 250 0");
+  for (const auto& each : actors) EXPECT_EQ(each->answer(), "done 250");
+  EXPECT_GT(scene().pushes(), 100U);  // they did wait for each other
+  EXPECT_TRUE(eventually([&] { return server().number("zk_watch_count") == before; }, 5s))
+      << server().say("wchs");
+  EXPECT_TRUE(scene().leftovers().size() == actors.size());  // their sessions, nothing else
+  judge();
+}
+
+/// Everything that a client says to people.
+struct ears {
+  std::mutex mutex{};
+  std::string heard{};
+  std::function<void(log_level, std::string_view)> log() {
+    return [this](log_level, std::string_view text) {
+      const std::lock_guard guard{mutex};
+      heard.append(text).append("\n");
+    };
+  }
+};
+
+class zookeeper_with_rights : public zookeeper_alone {
+ protected:
+  zookeeper_with_rights() : zookeeper_alone{{.machine = {servers::with_super_user()}}} {}
+
+  const std::string secret = "sesame-open";
+};
+
+TEST_F(zookeeper_with_rights, F33_rights_taken_away_amid_a_hold_end_it_in_time_and_tell_no_secret) {
+  ears listening;
+  options settings = impatient(500ms);
+  settings.lease = session;
+  settings.log = listening.log();
+  std::string url = scene().url(0);
+  url.insert(url.find("127"), "anne:" + secret + "@");
+  const client locks = crosslock::connect(url, settings);
+  mutex lock{locks, "name"};
+  auto held = conformance::acquire(here(), lock, 5s);
+  ASSERT_TRUE(held);
+  EXPECT_TRUE(held->held().valid());
+  servers::zookeeper_talk admin{server().address()};
+  admin.authenticate("super", servers::super_password);
+  std::vector<std::string> all = admin.below(scene().root());
+  for (const std::string& each : all) admin.set_rights(each, 0, "world", "anyone");
+  const time_point taken = now();
+  EXPECT_TRUE(eventually([&] { return held->held().lost().stop_requested(); }));
+  EXPECT_LE(now() - taken, session + stall);
+  EXPECT_EQ(held->release(), release_result::lost);
+  std::string said;
+  try {
+    (void)lock.try_acquire();
+    ADD_FAILURE() << "nobody may do that any more";
+  } catch (const error& why) {
+    said = why.what();
+    EXPECT_EQ(why.which(), errc::denied) << said;
+  }
+  const std::lock_guard guard{listening.mutex};
+  EXPECT_EQ((said + listening.heard).find(secret), std::string::npos) << said << listening.heard;
+  // With rights again it goes on.
+  for (const std::string& each : all) {
+    if (admin.exists(each)) admin.set_rights(each, 31, "world", "anyone");
+  }
+  EXPECT_TRUE(eventually([&] { return code_of([&] { (void)lock.try_acquire(); }) == errc{}; }));
+}
+
+/// A server whose wall clock can be put off.
+class zookeeper_with_clock : public zookeeper_alone {
+ protected:
+  zookeeper_with_clock() : zookeeper_alone{shimmed()} {}
+  ~zookeeper_with_clock() override { fs::remove(file()); }
+  void put_off(std::int64_t seconds) {
+    note(fault::other);
+    write(seconds);
+  }
+
+ private:
+  static fs::path file() {
+    return fs::temp_directory_path() / ("crosslock-clock-" + std::to_string(::getpid()));
+  }
+  static void write(std::int64_t seconds) {
+    std::fstream out{file(), std::ios::in | std::ios::out | std::ios::binary};
+    out.write(reinterpret_cast<const char*>(&seconds), sizeof seconds);
+  }
+  static servers::zookeeper_options shimmed() {
+    std::ofstream{file(), std::ios::binary};
+    write(0);
+    const fs::path shim =
+        fs::read_symlink("/proc/self/exe").parent_path() / "libcrosslock-clock-shim.so";
+    return {.through = {"env", "LD_PRELOAD=" + shim.string(), "CLOCK_SHIM_FILE=" + file().string()}};
+  }
+};
+
+TEST_F(zookeeper_with_clock, F12_F13_a_wall_clock_an_hour_off_changes_nothing) {
+  const client eyes = connect();
+  fence last;
+  for (const std::int64_t seconds : {3600, -3600}) {
+    SCOPED_TRACE(seconds);
+    const auto [holder, next, first] = holder_and_waiter(eyes);
+    EXPECT_GT(first, last);
+    put_off(seconds);
+    EXPECT_EQ(holder->say("work name 3000"), "held");
+    EXPECT_FALSE(next->has_answered());
+    // And the end of a session comes no later.
+    holder->kill();
+    const time_point killed = now();
+    last = fence_in(next->answer());
+    EXPECT_LE(now() - killed, session + after_session);
+    EXPECT_GT(last, first);
+    EXPECT_EQ(next->say("release name"), "released");
+    put_off(0);
+  }
+  judge();
+}
+
+}  // namespace
+}  // namespace crosslock::faults
