@@ -307,7 +307,8 @@ class zookeeper_with_clock : public zookeeper_alone {
     write(0);
     const fs::path shim =
         fs::read_symlink("/proc/self/exe").parent_path() / "libcrosslock-clock-shim.so";
-    return {.through = {"env", "LD_PRELOAD=" + shim.string(), "CLOCK_SHIM_FILE=" + file().string()}};
+    return {
+        .through = {"env", "LD_PRELOAD=" + shim.string(), "CLOCK_SHIM_FILE=" + file().string()}};
   }
 };
 

@@ -94,7 +94,8 @@ TEST_P(zookeeper_cycle, F5_at_every_request_the_hold_is_the_same_and_nothing_is_
   const auto next = start("next", steady);
   const std::pair<std::string, sighting_test> requests[] = {
       {"create", is_verb(verb::ask)},
-      {"list", [](const auto& seen) { return !seen.words.empty() && seen.words[0] == "getChildren"; }},
+      {"list",
+       [](const auto& seen) { return !seen.words.empty() && seen.words[0] == "getChildren"; }},
       {"heartbeat", is_verb(verb::renew)},
       {"release", is_verb(verb::release)},
   };
@@ -124,11 +125,13 @@ TEST_P(zookeeper_cycle, F5_at_every_request_the_hold_is_the_same_and_nothing_is_
 INSTANTIATE_TEST_SUITE_P(
     zookeeper, zookeeper_cycle,
     testing::Values(
-        mishap{"answer_lost_and_connection_silent", proxy::way::to_client, proxy::fate::mute(), true},
+        mishap{"answer_lost_and_connection_silent", proxy::way::to_client, proxy::fate::mute(),
+               true},
         mishap{"answer_lost_and_connection_reset", proxy::way::to_client, proxy::fate::reset()},
         mishap{"answer_held", proxy::way::to_client, proxy::fate::hold(), true},
         mishap{"answer_cut_in_two", proxy::way::to_client, proxy::fate::cut_after(6)},
-        mishap{"request_lost_and_connection_silent", proxy::way::to_server, proxy::fate::mute(), true},
+        mishap{"request_lost_and_connection_silent", proxy::way::to_server, proxy::fate::mute(),
+               true},
         mishap{"request_lost_and_connection_reset", proxy::way::to_server, proxy::fate::reset()},
         mishap{"request_held", proxy::way::to_server, proxy::fate::hold(), true},
         mishap{"request_cut_in_two", proxy::way::to_server, proxy::fate::cut_after(20)},

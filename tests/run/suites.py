@@ -24,8 +24,8 @@ SIDE_BY_SIDE = 12
 # These measure how soon something is seen, and disturb each other more.
 FAULTS_SIDE_BY_SIDE = 3
 # Engines with cases in the fault suite, and the rows of the matrix that every run plays.
-FAULTY = ["redis", "sqlite"]
-EVERYDAY_ROWS = [f"F{row}_*" for row in (1, 2, 4, 5, 14, 31, 34)]
+FAULTY = ["redis", "sqlite", "zookeeper"]
+EVERYDAY_ROWS = [f"F{row}_*" for row in (1, 2, 4, 5, 10, 14, 15, 31, 34)]
 
 
 def engines():
@@ -87,6 +87,9 @@ def faults(tally, preset, chosen, rows=EVERYDAY_ROWS):
     patterns = ":".join(f"{name}*.{row}" for name in named for row in rows)
     reports = gtest(tally, folder / "tests" / "crosslock-faults", [f"--gtest_filter={patterns}"],
                     side_by_side=FAULTS_SIDE_BY_SIDE)
+    if "zookeeper" in named:
+        mutants = build(preset, "crosslock-faults-mutants") / "tests" / "crosslock-faults-mutants"
+        gtest(tally, mutants)
     for name in named:
         print(fault_table.of(name, reports), flush=True)
 
