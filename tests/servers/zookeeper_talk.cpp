@@ -154,6 +154,15 @@ zookeeper_node zookeeper_talk::get(const std::string& path) {
   return node;
 }
 
+std::optional<zookeeper_node> zookeeper_talk::find(const std::string& path) {
+  try {
+    return get(path);
+  } catch (const zookeeper_refusal& why) {
+    if (why.code() != no_node) throw;
+    return std::nullopt;
+  }
+}
+
 void zookeeper_talk::set(const std::string& path, const std::string& data) {
   ask(jute_op::set_data, jute_writer{}.text(path).text(data).number(-1), path);
 }

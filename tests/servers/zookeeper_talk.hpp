@@ -10,6 +10,7 @@
 #include "proxy/socket.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -68,6 +69,8 @@ class zookeeper_talk {
   void remove_tree(const std::string& path);
   bool exists(const std::string& path);
   zookeeper_node get(const std::string& path);
+  /// The same; empty when it is not there.
+  std::optional<zookeeper_node> find(const std::string& path);
   void set(const std::string& path, const std::string& data);
   /// Names, sorted; none when the node is not there.
   std::vector<std::string> children(const std::string& path);
