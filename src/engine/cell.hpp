@@ -11,7 +11,7 @@
 
 namespace crosslock::seam {
 
-/// The longest value of a cell, the same on every engine.
+/// The longest value of a cell, where the engine says nothing else.
 inline constexpr std::size_t cell_bytes_max = std::size_t{1} << 20;
 
 struct cell {
@@ -43,7 +43,8 @@ struct swap_answer {
   cell now;  ///< as it is now; when swapped, without the value: the writer has it
 };
 
-/// Throws `unsupported` for a value that is longer than cell_bytes_max, before any I/O.
-void refuse_long_value(std::string_view engine, const cell_swap& wanted);
+/// Throws `unsupported` for a value that is longer than that, before any I/O.
+void refuse_long_value(std::string_view engine, const cell_swap& wanted,
+                       std::size_t longest = cell_bytes_max);
 
 }  // namespace crosslock::seam

@@ -58,6 +58,7 @@ struct grant {
   fence last;
   duration lease{};     ///< what the server gave, counted from `sent`
   time_point sent{};    ///< before the first byte of the request that this lease counts from
+  time_point asked{};   ///< session engines: what a fixed lease within the session counts from
   bool offer = false;   ///< a short lease of a handover: renew at once to get the full one
   bool wanted = false;  ///< others already wait behind it
 };

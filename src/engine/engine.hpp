@@ -41,8 +41,10 @@ struct traits {
   bool watches_process = false;   ///< a hold ends when its process is seen dead, unless detached
   bool cells = false;             ///< values that are compared and set
   bool watches_cells = false;     ///< who watches a cell is told when it is written
+  bool permits_apart = false;     ///< a mutex of the same name does not exclude them: a `conflict`
   bool works_after_fork = true;   ///< a child may connect anew although its parent was connected
-  duration session{};  ///< lease_is_session: how long that is, once connected
+  std::size_t cell_bytes = cell_bytes_max;  ///< the longest value of a cell
+  duration session{};                       ///< lease_is_session: how long that is, once connected
   duration lease_min{};
   duration lease_max{};
 };

@@ -35,7 +35,9 @@ bool keeper::keep(const std::shared_ptr<tenure>& tenure) {
   const time_point now = clock_.now();
   const seam::grant& grant = tenure->grant;
   const time_point from = counted_from(grant.sent, now);
-  if (tenure->fixed && lease_is_session()) tenure->fixed_end = now + tenure->claim.lease;
+  if (tenure->fixed && lease_is_session()) {
+    tenure->fixed_end = valid_until(grant.asked, tenure->claim.lease);
+  }
   const time_point deadline = std::min(valid_until(from, grant.lease), tenure->fixed_end);
   if (deadline - notice_lead(grant.lease) <= now) return false;
   const std::lock_guard guard{mutex_};

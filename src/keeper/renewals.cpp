@@ -115,7 +115,8 @@ void keeper::renew_now(const std::shared_ptr<tenure>& tenure, time_point give_up
 void keeper::settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& renewal,
                     time_point now) {
   using result = seam::renewal::result;
-  if (settings_.observer) {
+  const bool only_looked = tenure->fixed && lease_is_session();
+  if (settings_.observer && !only_looked) {
     settings_.observer->renewed(tenure->claim.name->view(), renewal.held.first,
                                 static_cast<observer::renew_result>(renewal.outcome));
   }
@@ -144,8 +145,7 @@ void keeper::settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& 
       } else if (!tenure->fixed) {
         plan_renewal(tenure, next_renewal(renewal.sent, renewal.granted_lease));
       }
-    } else if (!tenure->fixed || tenure->renew_once || tenure->share.load() ||
-               lease_is_session()) {
+    } else if (!tenure->fixed || tenure->renew_once || tenure->share.load() || lease_is_session()) {
       const duration lease = tenure->renew_once ? tenure->grant.lease : lease_of(*tenure);
       plan_renewal(tenure, retry_renewal(now, lease, tenure->failed_renewals++));
     }

@@ -50,7 +50,7 @@ class tenure {
   std::size_t place_in_alarms = nowhere;
   std::size_t place_in_renewals = nowhere;
   int failed_renewals = 0;
-  bool renew_once = false;  ///< an offer that must become the wanted lease
+  bool renew_once = false;                   ///< an offer that must become the wanted lease
   time_point fixed_end = time_point::max();  ///< a fixed lease within a session that goes on
 
   time_point deadline() const noexcept {

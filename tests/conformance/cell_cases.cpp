@@ -210,7 +210,7 @@ TEST_P(cells, a_late_write_does_not_undo_a_newer_one_of_the_same_fence) {
 TEST_P(cells, a_value_is_any_bytes_up_to_the_limit) {
   play_with_cells([this] {
     const client locks = stage().connect();
-    std::string bytes(seam::cell_bytes_max, '\0');
+    std::string bytes(stage().traits().cell_bytes, '\0');
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31 >> 3);
     std::uint64_t version = 0;
     for (const std::string& value :

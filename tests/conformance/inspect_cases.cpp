@@ -105,6 +105,13 @@ TEST_P(inspect, the_lease_that_is_left_shrinks_until_it_is_renewed) {
     const client locks = stage().connect();
     mutex lock{locks, "name"};
     const hold held = lock.acquire();
+    if (stage().traits().lease_is_session) {
+      // How much is left of a session is known to its servers alone: its length is shown.
+      stage().sleep(2s);
+      EXPECT_EQ(stage().connect().look("name").holders.at(0).lease_left, locks.lease());
+      EXPECT_GE(stage().connect().look("name").holders.at(0).age, 2s);
+      return;
+    }
     stage().sleep(9s);
     EXPECT_LE(locks.look("name").holders.at(0).lease_left, 21s);
     EXPECT_GE(locks.look("name").holders.at(0).age, 9s);

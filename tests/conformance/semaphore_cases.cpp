@@ -121,6 +121,18 @@ TEST_P(permits, a_mutex_of_the_same_name_excludes_them_and_is_excluded) {
     const client others = stage().connect();
     if (refused_by_this_engine(locks)) return;
     semaphore lock{locks, "name", 3};
+    if (stage().traits().permits_apart) {
+      mutex plain{others, "name"};
+      {
+        const hold permit = lock.acquire();
+        EXPECT_EQ(code_of([&] { plain.lock(); }), errc::conflict);
+        EXPECT_EQ(code_of([&] { (void)plain.try_lock(); }), errc::conflict);
+        EXPECT_TRUE(lock.try_acquire(2));
+      }
+      const hold held = plain.acquire();
+      EXPECT_EQ(code_of([&] { (void)lock.acquire(); }), errc::conflict);
+      return;
+    }
     for (const client* each : {&locks, &others}) {
       mutex plain{*each, "name"};
       {

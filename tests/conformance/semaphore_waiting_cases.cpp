@@ -62,6 +62,8 @@ TEST_P(permit_waits, threads_of_one_client_use_all_there_are) {
             for (int seen = most; seen < now_in && !most.compare_exchange_weak(seen, now_in);) {
             }
             EXPECT_LE(now_in, n);
+            // Long enough for the others to come, however long an acquire takes here.
+            eventually([&] { return most.load() == n; }, 100ms);
             stage().sleep(1ms);
             --inside;
           }

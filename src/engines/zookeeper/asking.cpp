@@ -29,6 +29,7 @@ void asking::begin() {
       mine_->was_held = false;
     }
     number_ = ++mine_->ask;
+    mine_->asked = at_.clock.now();
     mine_->now = standing::phase::asking;
     mine_->go_on = nullptr;
     if (!mine_->node.empty() || !mine_->leases.empty()) {
@@ -145,8 +146,7 @@ void asking::in_line(time_point now) {
     }
   }
   if (missed) return look();
-  tell(seam::answer{
-      .result = seam::ask_result::in_line, .granted = {}, .look_after = look_after});
+  tell(seam::answer{.result = seam::ask_result::in_line, .granted = {}, .look_after = look_after});
 }
 
 void asking::busy() {

@@ -29,9 +29,11 @@ class asking_line final : public asking {
   void found(response& listed);
   void list();
   void judge(response& listed);
+  void judge_line(const std::vector<std::string>& children);
+  void refuse_if_semaphore(response& listed);
   bool refuse_upgrade(const std::vector<seam::wish>& wishes, std::size_t index);
-  void watch(const std::vector<node>& line, const std::vector<seam::wish>& wishes,
-             std::size_t whom, std::optional<std::size_t> beside);
+  void watch(const std::vector<node>& line, const std::vector<seam::wish>& wishes, std::size_t whom,
+             std::optional<std::size_t> beside);
 
   response made_;
 };
@@ -53,7 +55,6 @@ class asking_permits final : public asking {
   void made();
   void found();
   void judge();
-  void agree();
   void wait_for_room();
   void wait_behind(const node& before, bool only_for_a_moment);
   void admit();
@@ -63,6 +64,8 @@ class asking_permits final : public asking {
   response queue_;
   response given_out_;
   response agreed_;
+  response beside_;  ///< mutexes of the same name
+  bool of_is_written_ = false;
 };
 
 /// strategy=single: one node that everybody tries to make and everybody watches.

@@ -99,8 +99,7 @@ void asking_line::found(response& listed) {
     const auto node = read_node(child);
     if (!node || node->owner != claim().owner) continue;
     std::vector<sent> all;
-    all.push_back({exists(node_in(child)),
-                   [this, child, listed](response& said) mutable {
+    all.push_back({exists(node_in(child)), [this, child, listed](response& said) mutable {
                      if (said.cut_off()) return fail(said, "look at " + child);
                      // Another session of ours may have left it: it is about to vanish.
                      const bool ours = said.facts.owner == at_.wire.now().id ||
@@ -117,7 +116,31 @@ void asking_line::found(response& listed) {
 void asking_line::judge(response& listed) {
   if (listed.no_node()) return start_over();
   if (!listed.ok()) return fail(listed, "list '" + name().str() + "'");
-  const std::vector<node> line = read_line(listed.names);
+  if (std::ranges::find(listed.names, "leases") != listed.names.end()) {
+    return refuse_if_semaphore(listed);
+  }
+  judge_line(listed.names);
+}
+
+/// The name is, or was lately, that of a semaphore. Its permits and our line know nothing of each
+/// other, as with Curator: so nobody may use both.
+void asking_line::refuse_if_semaphore(response& listed) {
+  std::vector<sent> all;
+  all.push_back({children(mine_->place + "/leases"),
+                 [this](response& said) { made_.names = std::move(said.names); }});
+  all.push_back({children(mine_->place + "/locks"), [this, listed](response& said) {
+                   if (said.cut_off()) return fail(said, "list '" + name().str() + "'");
+                   if (made_.names.empty() && said.names.empty()) return judge_line(listed.names);
+                   refuse(make_error(errc::conflict,
+                                     "'" + name().str() +
+                                         "' is in use as a semaphore: on ZooKeeper a mutex needs a "
+                                         "name of its own"));
+                 }});
+  send(std::move(all));
+}
+
+void asking_line::judge_line(const std::vector<std::string>& listed) {
+  const std::vector<node> line = read_line(listed);
   const std::string own = mine_->node.substr(mine_->node.rfind('/') + 1);
   const auto me = std::ranges::find(line, own, &node::name);
   if (me == line.end()) return start_over();
@@ -147,9 +170,9 @@ void asking_line::judge(response& listed) {
 bool asking_line::refuse_upgrade(const std::vector<seam::wish>& wishes, std::size_t index) {
   if (!seam::is_upgrade(claim()) || mine_->upgrade_judged) return false;
   mine_->upgrade_judged = true;
-  const bool conflict = std::any_of(
-      wishes.begin(), wishes.begin() + static_cast<std::ptrdiff_t>(index),
-      [](const seam::wish& one) { return one.mode == claim_mode::exclusive; });
+  const bool conflict =
+      std::any_of(wishes.begin(), wishes.begin() + static_cast<std::ptrdiff_t>(index),
+                  [](const seam::wish& one) { return one.mode == claim_mode::exclusive; });
   if (!conflict) return false;
   refuse(make_error(errc::upgrade_conflict,
                     "another exclusive claim on '" + name().str() +
@@ -162,13 +185,15 @@ void asking_line::watch(const std::vector<node>& line, const std::vector<seam::w
   const auto exclusive = [](const seam::wish& one) { return one.mode == claim_mode::exclusive; };
   bool alone_before = false;
   if (claim().mode == claim_mode::shared) {
-    alone_before = std::none_of(wishes.begin(),
-                                wishes.begin() + static_cast<std::ptrdiff_t>(whom), exclusive);
+    alone_before =
+        std::none_of(wishes.begin(), wishes.begin() + static_cast<std::ptrdiff_t>(whom), exclusive);
   } else {
     // Everybody before it but the one it may stand beside keeps it out.
     alone_before = wishes.size() - 1 - (beside ? 1 : 0) == 1;
   }
-  const bool can_tell = exclusive(wishes[whom]) && line[whom].kind != node_kind::permits;
+  const bool can_tell = exclusive(wishes[whom]);
+  const bool writer = line[whom].kind == node_kind::writer;
+  const bool shares = claim().mode == claim_mode::shared;
   const std::string path = node_in(line[whom].name);
   {
     const std::lock_guard guard{at_.table.mutex};
@@ -177,14 +202,18 @@ void asking_line::watch(const std::vector<node>& line, const std::vector<seam::w
   }
   const time_point now = at_.clock.now();
   std::vector<sent> all;
-  all.push_back({read(path, true), [this, alone_before, can_tell, now](response& said) {
+  all.push_back({read(path, true), [=, this](response& said) {
                    if (said.no_node()) return list();  // gone between listing and watching
                    if (!said.ok()) return fail(said, "watch the line of '" + name().str() + "'");
                    {
                      const std::lock_guard guard{at_.table.mutex};
-                     mine_->alone_before = alone_before;
+                     const bool ours = read_inscription(said.data).has_value();
                      // Only we write to our nodes, and only in the step that ends a hold.
-                     mine_->word_counts = can_tell && read_inscription(said.data).has_value();
+                     mine_->word_counts = can_tell && ours;
+                     // A writer that vanishes may have become a reader in the same place, which
+                     // lets readers in, but no writer. Other libraries' mutexes never do that.
+                     const bool replaced = can_tell && (ours || writer);
+                     mine_->alone_before = alone_before && (shares || !replaced);
                    }
                    in_line(now);
                  }});

@@ -11,8 +11,8 @@ std::vector<request> asking_permits::parents() const {
   for (std::string& each : ancestors(mine_->parent)) {
     all.push_back(create(std::move(each), {}, node_life::container, rights::shared));
   }
-  all.push_back(create(leases(), inscribe({.of = claim().of}), node_life::container,
-                       rights::shared));
+  all.push_back(
+      create(leases(), inscribe({.of = claim().of}), node_life::container, rights::shared));
   return all;
 }
 
@@ -21,6 +21,7 @@ std::vector<asking_permits::sent> asking_permits::survey() {
   std::vector<sent> all;
   all.push_back({read(leases()), [this](response& said) { agreed_ = std::move(said); }});
   all.push_back({children(leases()), [this](response& said) { given_out_ = std::move(said); }});
+  all.push_back({children(mine_->place), [this](response& said) { beside_ = std::move(said); }});
   all.push_back({children(mine_->parent), [this](response& said) { queue_ = std::move(said); }});
   return all;
 }
@@ -122,18 +123,23 @@ void asking_permits::judge() {
   if (!queue_.ok()) return fail(queue_, "list '" + name().str() + "'");
   if (!given_out_.ok()) return fail(given_out_, "list the permits of '" + name().str() + "'");
   const auto agreed = read_inscription(agreed_.data);
-  if (agreed && agreed->of != 0 && agreed->of != claim().of) {
-    return refuse(make_error(errc::conflict, "'" + name().str() + "' is a semaphore of " +
-                                                 std::to_string(agreed->of) +
-                                                 " permits, not of " +
-                                                 std::to_string(claim().of)));
-  }
-  if (!agreed) agree();
   const std::vector<node> line = read_line(queue_.names);
   const std::string own = mine_->node.substr(mine_->node.rfind('/') + 1);
   const auto me = std::ranges::find(line, own, &node::name);
   if (me == line.end()) return start_over();
   const auto index = static_cast<std::size_t>(me - line.begin());
+  const bool in_use = index > 0 || !given_out_.names.empty();
+  if (!read_line(beside_.names).empty()) {
+    return refuse(make_error(errc::conflict, "'" + name().str() +
+                                                 "' is held or waited for as a mutex: on ZooKeeper "
+                                                 "a semaphore needs a name of its own"));
+  }
+  of_is_written_ = agreed && agreed->of == claim().of;
+  if (in_use && agreed && agreed->of != 0 && !of_is_written_) {
+    return refuse(make_error(errc::conflict, "'" + name().str() + "' is a semaphore of " +
+                                                 std::to_string(agreed->of) + " permits, not of " +
+                                                 std::to_string(claim().of)));
+  }
   if (index >= line_longest) {
     return refuse(make_error(errc::queue_full, "the line of '" + name().str() +
                                                    "' has reached its cap of " +
@@ -145,13 +151,6 @@ void asking_permits::judge() {
   if (!claim().wait && !room(before)) return busy();
   if (index == 0) return wait_for_room();
   wait_behind(line[index - 1], !claim().wait);
-}
-
-/// Another library has made the semaphore: from now on its size stands there.
-void asking_permits::agree() {
-  std::vector<sent> all;
-  all.push_back({write(leases(), inscribe({.of = claim().of})), nullptr});
-  send(std::move(all));
 }
 
 /// First in the queue: only this one watches the permits.
@@ -221,6 +220,10 @@ void asking_permits::admit() {
                      .life = node_life::ephemeral_sequential});
   }
   parts.push_back({.what = change::kind::erase, .path = mine_->node, .data = {}});
+  if (!of_is_written_) {  // another library's, or it was of another size when it was used last
+    parts.push_back(
+        {.what = change::kind::write, .path = leases(), .data = inscribe({.of = claim().of})});
+  }
   std::vector<sent> all;
   all.push_back({transaction(std::move(parts)), [this](response& said) {
                    if (said.cut_off()) {

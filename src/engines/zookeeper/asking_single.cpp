@@ -68,10 +68,10 @@ void asking_single::see(bool make_when_gone) {
                    if (said.no_node() && make_when_gone) return make();
                    if (!said.ok()) return fail(said, "look at '" + name().str() + "'");
                    if (said.facts.owner == 0) {
-                     return refuse(make_error(
-                         errc::conflict, "'" + name().str() +
-                                             "' is used with strategy=line, or is somebody "
-                                             "else's node: use one strategy per name"));
+                     return refuse(make_error(errc::conflict,
+                                              "'" + name().str() +
+                                                  "' is used with strategy=line, or is somebody "
+                                                  "else's node: use one strategy per name"));
                    }
                    const auto words = read_inscription(said.data);
                    if (words && words->mark == claim().owner.to_string() &&

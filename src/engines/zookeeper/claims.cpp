@@ -2,6 +2,8 @@
 // session, again after each reconnect, or by the end of the session.
 #include "engines/zookeeper/claims.hpp"
 
+#include "engine/line_rule.hpp"
+
 #include <zookeeper/zookeeper.h>
 
 #include <algorithm>
@@ -59,15 +61,18 @@ std::optional<seam::grant> desk::grant_of(const standing& held) const {
                      .last = last_of_block(held.first),
                      .lease = life.timeout,
                      .sent = *life.proven,
+                     .asked = held.asked,
                      .offer = false,
                      .wanted = false};
 }
 
 std::string desk::inscription_of(const standing& one) const {
   const bool permits = one.claim.mode == claim_mode::permit;
+  const auto beside = seam::beside(one.claim);
   return inscribe({.session = wire.timeout(),
                    .token = one.first.value(),
                    .of = permits ? one.claim.of : 0,
+                   .beside = beside ? beside->to_string() : std::string{},
                    .mark = single ? one.claim.owner.to_string() : std::string{},
                    .who = who});
 }
@@ -173,7 +178,8 @@ void leave(desk& at, const standing_ref& one, hearer then) {
     } else if (one->node.empty() && one->leases.empty()) {
       unknown = true;
     } else {
-      all.push_back({removal(*one), [&at, one, then](response& said) { settle(at, one, said, then); }});
+      all.push_back(
+          {removal(*one), [&at, one, then](response& said) { settle(at, one, said, then); }});
     }
   }
   response refused{.code = ZCONNECTIONLOSS};

@@ -32,10 +32,11 @@ struct standing {
 
   phase now = phase::asking;
   std::uint64_t ask = 0;       ///< which ask may still change this
+  time_point asked{};          ///< when that began
   session_number session = 0;  ///< whose nodes these are
   bool sent = false;           ///< a node may exist, known or not
   bool upgrade_judged = false;
-  std::string node{};          ///< the path of its node in line; empty: not known, or none
+  std::string node{};  ///< the path of its node in line; empty: not known, or none
   std::int32_t sequence = 0;
   fence first{};
   std::vector<std::string> leases{};  ///< permits that it holds
@@ -44,9 +45,9 @@ struct standing {
 
   // While it waits.
   std::string watched{};
-  bool alone_before = false;       ///< nobody but the watched one kept it out
-  bool word_counts = false;        ///< the watched one is a holder's or will be, and tells its end
-  std::function<void()> go_on{};   ///< a try that stays for a moment, instead of turn
+  bool alone_before = false;      ///< nobody but the watched one kept it out
+  bool word_counts = false;       ///< the watched one is a holder's or will be, and tells its end
+  std::function<void()> go_on{};  ///< a try that stays for a moment, instead of turn
   time_point looked{};
 
   // While it is held.
@@ -75,6 +76,7 @@ class claims {
   /// Whoever watches that path; they do so no longer, for a watch fires once.
   std::vector<standing_ref> take_watchers(const std::string& path);
   void guard(const standing_ref& one, const std::string& path) { guarded_[path] = one; }
+  void unguard(const std::string& path) { guarded_.erase(path); }
   standing_ref guarded(const std::string& path) const {
     const auto it = guarded_.find(path);
     return it == guarded_.end() ? nullptr : it->second;

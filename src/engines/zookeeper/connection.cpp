@@ -6,6 +6,7 @@
 #include "engines/zookeeper/path.hpp"
 
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,6 +100,8 @@ void connection::make_handle() {
     handle_again_at_ = clock_.now() + 500ms;
     return;
   }
+  // Otherwise it resolves the names of the servers with every single request.
+  zoo_set_servers_resolution_delay(handle_, -1);
   state_ = standing::connecting;
   const auto introduce = [this](const std::string& as) {
     zoo_add_auth(handle_, "digest", as.data(), static_cast<int>(as.size()), nullptr, nullptr);
@@ -164,6 +167,7 @@ void connection::session_goes_on() {
   }
   proof_.connected(is_new ? std::optional{primed_} : std::nullopt);
   first_heartbeat_ = heartbeats_ + 1;
+  unanswered_since_.reset();
   next_heartbeat_ = clock_.now();
   if (!session_node_made_) make_session_node();
   arrived_.push_back({.what = arrival::signal::resumed, .session = session_});
@@ -227,17 +231,20 @@ void connection::tend(time_point now) {
     if (now >= handle_again_at_) make_handle();
     return;
   }
-  if (state_ != standing::connected || now < next_heartbeat_) return;
+  if (state_ != standing::connected) return;
+  const bool silent = unanswered_since_ && now - *unanswered_since_ > timeout_ / 3;
+  if (silent) return hang_up();
+  if (now < next_heartbeat_) return;
   next_heartbeat_ = now + heartbeat_interval(timeout_, how_.tick);
   if (session_node_made_) send_heartbeat(now);
   arrived_.push_back({.what = arrival::signal::beat});
 }
 
 void connection::send_heartbeat(time_point now) {
-  if (heartbeats_ >= answered_heartbeat_ + unanswered_most && answered_heartbeat_ >= first_heartbeat_) {
-    return;
-  }
+  const std::uint64_t before = std::max(answered_heartbeat_, first_heartbeat_ - 1);
+  if (heartbeats_ >= before + unanswered_most) return;
   const std::uint64_t number = ++heartbeats_;
+  if (!unanswered_since_) unanswered_since_ = now;
   const session_number mine = session_;
   proof_.sent(number, now);
   asked beat{write(session_node(), {}), [this, number, mine, now](response& said) {
@@ -247,8 +254,16 @@ void connection::send_heartbeat(time_point now) {
   submit(beat);
 }
 
+/// A connection on which nothing comes back may be dead for longer than we can wait. The session
+/// goes on over another one.
+void connection::hang_up() noexcept {
+  unanswered_since_.reset();
+  if (descriptor_ >= 0) shutdown(descriptor_, SHUT_RDWR);
+}
+
 void connection::heartbeat_answered(std::uint64_t number, time_point sent, const response& said) {
   answered_heartbeat_ = std::max(answered_heartbeat_, number);
+  unanswered_since_.reset();
   if (said.no_node()) {  // removed by hand
     session_node_made_ = false;
     if (state_ == standing::connected) make_session_node();

@@ -148,6 +148,7 @@ class connection {
   void note_server_time(std::int64_t ms, time_point when);
   void wake(flight& one) noexcept;
   void note_refusal(int code) noexcept;
+  void hang_up() noexcept;
   void leave_seat();
   void ring() noexcept;
   std::string session_node() const;
@@ -158,6 +159,7 @@ class connection {
   void deliver(std::unique_lock<std::mutex>& guard);
   void rest(std::unique_lock<std::mutex>& guard);
 
+  std::vector<response> call_once(std::vector<request> requests, bool harmless, time_point give_up);
   void own_thread();
   void tell_proof();
   void wait_until(time_point give_up, const std::function<bool()>& ready);
@@ -194,6 +196,7 @@ class connection {
   std::uint64_t first_heartbeat_ = 1;  ///< of this connection
   std::uint64_t answered_heartbeat_ = 0;
   time_point next_heartbeat_{};
+  std::optional<time_point> unanswered_since_{};
   bool session_node_made_ = false;
   std::optional<std::int64_t> server_ms_;
   time_point server_ms_at_{};

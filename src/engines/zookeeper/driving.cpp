@@ -72,13 +72,14 @@ void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until
   std::array<pollfd, 2> fds{{{bell_, POLLIN, 0}, {descriptor_, 0, 0}}};
   if ((interest & ZOOKEEPER_READ) != 0) fds[1].events |= POLLIN;
   if ((interest & ZOOKEEPER_WRITE) != 0) fds[1].events |= POLLOUT;
-  duration longest = std::chrono::seconds{patience.tv_sec} +
-                     std::chrono::microseconds{patience.tv_usec};
+  duration longest =
+      std::chrono::seconds{patience.tv_sec} + std::chrono::microseconds{patience.tv_usec};
   if (state_ == standing::connected) longest = std::min(longest, next_heartbeat_ - before);
   if (handle_ == nullptr) longest = std::min(longest, handle_again_at_ - before);
   longest = std::clamp<duration>(std::min(longest, until - before), 0ns, idle_longest);
   const auto ns = longest.count();
-  const timespec span{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  const timespec span{static_cast<time_t>(ns / 1'000'000'000),
+                      static_cast<long>(ns % 1'000'000'000)};
   guard.unlock();
   ppoll(fds.data(), descriptor_ < 0 ? 1 : 2, &span, nullptr);
   guard.lock();
@@ -154,7 +155,10 @@ bool connection::await(flight& mine, time_point give_up) {
     parked_.remove(&mine);
   }
   if (!driving_) leave_seat();
-  return mine.landed();
+  const bool landed = mine.landed();
+  // Whoever comes next shall not wait for the same silence.
+  if (!landed && state_ == standing::connected && clock_.now() >= give_up) hang_up();
+  return landed;
 }
 
 void connection::wait_until(time_point give_up, const std::function<bool()>& ready) {
@@ -208,7 +212,36 @@ void connection::send(std::span<asked> requests) {
   if ((interest & ZOOKEEPER_WRITE) != 0 || !arrived_.empty()) ring();
 }
 
+namespace {
+
+bool only_reads(const std::vector<request>& all) {
+  return std::ranges::none_of(all, [](const request& one) {
+    switch (one.what) {
+      case request::kind::create:
+      case request::kind::erase:
+      case request::kind::write:
+      case request::kind::transaction:
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
+}  // namespace
+
+/// Reading is done again when the connection was lost under way: it changes nothing.
 std::vector<response> connection::call(std::vector<request> requests, time_point give_up) {
+  const bool again = only_reads(requests);
+  for (;;) {
+    auto said = call_once(again ? requests : std::move(requests), again, give_up);
+    const bool cut = std::ranges::any_of(said, &response::cut_off);
+    if (!again || !cut || clock_.now() >= give_up) return said;
+  }
+}
+
+std::vector<response> connection::call_once(std::vector<request> requests, bool harmless,
+                                            time_point give_up) {
   require(give_up);
   struct batch {
     flight way;
@@ -227,7 +260,7 @@ std::vector<response> connection::call(std::vector<request> requests, time_point
   }
   send(all);
   if (!await(mine->way, give_up)) {
-    throw make_error(errc::timed_out, how_.shown + " did not answer in time", 0, true);
+    throw make_error(errc::timed_out, how_.shown + " did not answer in time", 0, !harmless);
   }
   return std::move(mine->said);
 }

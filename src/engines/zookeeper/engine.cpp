@@ -32,8 +32,8 @@ error gone(const lock_name& name) {
 
 }  // namespace
 
-engine::engine(connection_settings where, const preferences& how, std::string who,
-               duration timeout, seam::turn& turn, seam::clock& clock, log say)
+engine::engine(connection_settings where, const preferences& how, std::string who, duration timeout,
+               seam::turn& turn, seam::clock& clock, log say)
     : how_{how},
       timeout_{timeout},
       turn_{turn},
@@ -91,14 +91,12 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   };
   const auto mine = std::make_shared<under_way>();
   mine->way.missing.store(1);
-  asking::about(desk_, stand(claim),
-                [mine, &clock = clock_](const asking::outcome& result) {
-                  mine->result = result;
-                  mine->way.missing.store(0, std::memory_order_release);
-                  mine->way.word.fetch_add(1);
-                  clock.unpark(mine->way.word);
-                })
-      ->begin();
+  asking::about(desk_, stand(claim), [mine, &clock = clock_](const asking::outcome& result) {
+    mine->result = result;
+    mine->way.missing.store(0, std::memory_order_release);
+    mine->way.word.fetch_add(1);
+    clock.unpark(mine->way.word);
+  })->begin();
   if (!wire_.await(mine->way, give_up)) {
     throw make_error(errc::timed_out, wire_.shown() + " did not answer in time", 0, true);
   }
@@ -114,15 +112,13 @@ void engine::ask_async(const seam::claim& claim, time_point /*give_up*/) {
     const std::lock_guard guard{table_.mutex};
     more = !std::exchange(mine->expects_news, true);
   }
-  asking::about(desk_, mine,
-                [this, claim](const asking::outcome& result) {
-                  const seam::claim_key key{*claim.name, claim.owner};
-                  if (const auto* why = std::get_if<error>(&result)) {
-                    return turn_.failed(key, *why);
-                  }
-                  turn_.answered(key, std::get<seam::answer>(result));
-                })
-      ->begin();
+  asking::about(desk_, mine, [this, claim](const asking::outcome& result) {
+    const seam::claim_key key{*claim.name, claim.owner};
+    if (const auto* why = std::get_if<error>(&result)) {
+      return turn_.failed(key, *why);
+    }
+    turn_.answered(key, std::get<seam::answer>(result));
+  })->begin();
   if (more) wire_.expect_news(1);
 }
 
@@ -131,6 +127,12 @@ response engine::leave_and_wait(const standing_ref& one, time_point give_up) {
     connection::flight way;
     response said;
   };
+  try {
+    wire_.require(give_up);
+  } catch (const error&) {
+    leave(desk_, one, nullptr);  // as soon as there is a connection
+    throw;
+  }
   const auto mine = std::make_shared<under_way>();
   mine->way.missing.store(1);
   leave(desk_, one, [mine, &clock = clock_](response& said) {
@@ -218,16 +220,16 @@ void engine::share(seam::renewal& item, time_point give_up) {
     if (!mine || mine->now != standing::phase::held || mine->first != item.held.first) return;
     if (mine->readers_place || mine->claim.mode != claim_mode::exclusive) return;
     writer = mine->node;
-    reader = mine->parent + '/' +
-             reader_in_place_of(how_.names, mine->claim.owner, mine->sequence);
+    table_.unguard(writer);  // its end will be our own doing
+    reader = mine->parent + '/' + reader_in_place_of(how_.names, mine->claim.owner, mine->sequence);
   }
-  const response said = wire_.call(
-      transaction({{.what = change::kind::create,
-                    .path = reader,
-                    .data = desk_.inscription_of(*mine),
-                    .life = node_life::ephemeral},
-                   {.what = change::kind::erase, .path = writer, .data = {}}}),
-      give_up);
+  const response said =
+      wire_.call(transaction({{.what = change::kind::create,
+                               .path = reader,
+                               .data = desk_.inscription_of(*mine),
+                               .life = node_life::ephemeral},
+                              {.what = change::kind::erase, .path = writer, .data = {}}}),
+                 give_up);
   bool done = said.ok();
   if (said.exists_already()) {  // an earlier try, whose answer was lost
     const response there = wire_.call(exists(reader), give_up);
@@ -279,6 +281,7 @@ void engine::settle_waiter(const standing_ref& waiter, const event& news) {
     if (waiter->now != standing::phase::waiting && !go_on) return;  // it is looking anyway
     const bool alone = (news.what == event::kind::erased && waiter->alone_before) ||
                        (news.what == event::kind::written && waiter->word_counts);
+    waiter->asked = clock_.now();
     if (alone && !go_on) granted = desk_.grant_of(*waiter);
     if (granted) {
       waiter->now = standing::phase::held;
@@ -352,9 +355,9 @@ void engine::ended(session_number session) noexcept {
   }
   if (say_) say_(log_level::warning, wire_.shown() + ": the session has ended");
   for (const standing_ref& one : lost) {
-    turn_.failed({*one->claim.name, one->claim.owner},
-                 make_error(errc::not_held,
-                            "'" + one->claim.name->str() + "': the session has ended"));
+    turn_.failed(
+        {*one->claim.name, one->claim.owner},
+        make_error(errc::not_held, "'" + one->claim.name->str() + "': the session has ended"));
   }
   for (const standing_ref& one : waiting) {
     turn_.look_again({*one->claim.name, one->claim.owner});

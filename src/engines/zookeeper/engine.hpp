@@ -32,6 +32,9 @@ inline constexpr seam::traits offered{.name = "zookeeper",
                                       .outlives_process = false,
                                       .cells = true,
                                       .watches_cells = true,
+                                      .permits_apart = true,
+                                      // What one message takes (jute.maxbuffer), less the rest.
+                                      .cell_bytes = 1'000'000,
                                       .lease_min = std::chrono::milliseconds{10},
                                       .lease_max = std::chrono::hours{24}};
 

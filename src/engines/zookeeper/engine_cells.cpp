@@ -22,9 +22,6 @@ struct engine::stored_cell {
 namespace {
 
 constexpr std::string_view signature = "crosslock/1 cell ";
-/// What one message of a server takes (jute.maxbuffer), less what stands beside the value.
-constexpr std::size_t value_longest = 1'000'000;
-
 template <class Number>
 std::string_view take_number(std::string_view text, Number& into) {
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), into);
@@ -100,12 +97,7 @@ seam::cell engine::watch_cell(const lock_name& name, duration span, time_point g
 
 seam::swap_answer engine::swap_cell(const seam::cell_swap& wanted, time_point give_up) {
   using result = seam::swap_answer::result;
-  seam::refuse_long_value(offered.name, wanted);
-  if (wanted.value.size() > value_longest) {
-    throw make_error(errc::unsupported, "a value of " + std::to_string(wanted.value.size()) +
-                                            " bytes: ZooKeeper takes " +
-                                            std::to_string(value_longest));
-  }
+  seam::refuse_long_value(offered.name, wanted, offered.cell_bytes);
   const std::string path = cell_path(wire_.root(), *wanted.name);
   for (;;) {
     stored_cell found = fetch_cell(*wanted.name, false, give_up);

@@ -43,8 +43,8 @@ claim_info show(const seen& one, std::optional<std::int64_t> server_ms, bool hol
   if (!holds) return info;
   info.lease_left = one.words ? one.words->session : duration::max();
   if (one.words) {
-    info.fence = one.words->token != 0 ? fence{one.words->token}
-                                       : fence_of(one.said.facts.born, one.path);
+    info.fence =
+        one.words->token != 0 ? fence{one.words->token} : fence_of(one.said.facts.born, one.path);
   }
   return info;
 }
@@ -135,7 +135,10 @@ lock_info engine::look(const lock_name& name, time_point give_up) {
   for (const seen& one : line) wishes.push_back(wish_of(one.about));
   seam::line_so_far before;
   for (std::size_t i = 0; i < line.size(); ++i) {
-    const bool holds = before.admits(wishes[i]);
+    const bool beside = line[i].words && std::ranges::any_of(info.holders, [&](const auto& one) {
+                          return one.owner.to_string() == line[i].words->beside;
+                        });
+    const bool holds = before.admits(wishes[i], beside);
     before.add(wishes[i]);
     (holds ? info.holders : info.line).push_back(show(line[i], server_ms, holds));
   }
@@ -159,7 +162,8 @@ std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up)
       for (const std::string& child : said[i].names) {
         if (read_node(child)) {
           has_claims = true;
-        } else if (at.size() > wire_.root().size() || (child != "zookeeper" && child != "crosslock:")) {
+        } else if (at.size() > wire_.root().size() ||
+                   (child != "zookeeper" && child != "crosslock:")) {
           next.push_back(at + '/' + child);
         }
       }

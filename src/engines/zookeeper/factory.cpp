@@ -84,13 +84,13 @@ connection_settings read_settings(const seam::opening& opening) {
 
 std::unique_ptr<seam::engine> open_zookeeper(const seam::opening& opening) {
   connection_settings where = read_settings(opening);
-  const preferences how{
-      .names = take_second(opening.url, "naming", "curator", "kazoo") ? naming::kazoo
-                                                                      : naming::curator,
-      .single = take_second(opening.url, "strategy", "line", "single")};
+  const preferences how{.names = take_second(opening.url, "naming", "curator", "kazoo")
+                                     ? naming::kazoo
+                                     : naming::curator,
+                        .single = take_second(opening.url, "strategy", "line", "single")};
   seam::refuse_leftovers(opening.url);
-  return std::make_unique<engine>(std::move(where), how, opening.who, opening.timeout,
-                                  opening.turn, opening.clock, opening.log);
+  return std::make_unique<engine>(std::move(where), how, opening.who, opening.timeout, opening.turn,
+                                  opening.clock, opening.log);
 }
 
 }  // namespace

@@ -55,10 +55,8 @@ request sync(std::string path) {
   return {.what = request::kind::sync, .path = std::move(path), .data = {}};
 }
 request transaction(std::vector<change> changes) {
-  return {.what = request::kind::transaction,
-          .path = {},
-          .data = {},
-          .changes = std::move(changes)};
+  return {
+      .what = request::kind::transaction, .path = {}, .data = {}, .changes = std::move(changes)};
 }
 
 bool response::no_node() const noexcept { return code == ZNONODE; }
@@ -78,7 +76,8 @@ bool response::cut_off() const noexcept {
 }
 
 error make_error(errc code, const std::string& text, int native, bool outcome_unknown) {
-  return {code, text,
+  return {code,
+          text,
           {.engine = "zookeeper", .native_code = native, .outcome_unknown = outcome_unknown}};
 }
 
@@ -91,13 +90,15 @@ error error_in(const response& said, const std::string& what, const std::string&
     case ZINVALIDACL:
     case ZSESSIONCLOSEDREQUIRESASLAUTH:
       return make_error(errc::denied,
-                        text + "; give a user and password in the URL that may create and delete "
-                               "there, or change the node's ACL",
+                        text +
+                            "; give a user and password in the URL that may create and delete "
+                            "there, or change the node's ACL",
                         said.code);
     case ZNOCHILDRENFOREPHEMERALS:
       return make_error(errc::conflict,
-                        text + "; an ephemeral node has that path: strategy=single, or somebody "
-                               "else's",
+                        text +
+                            "; an ephemeral node has that path: strategy=single, or somebody "
+                            "else's",
                         said.code);
     case ZTHROTTLEDOP:
     case ZNOTREADONLY:
@@ -125,6 +126,7 @@ std::string inscribe(const inscription& words) {
   text += " session=" + std::to_string(ms);
   if (words.token != 0) text += " fence=" + std::to_string(words.token);
   if (words.of != 0) text += " of=" + std::to_string(words.of);
+  if (!words.beside.empty()) text += " beside=" + words.beside;
   if (!words.mark.empty()) text += " owner=" + words.mark;
   text += " who=";
   text += words.who;
@@ -151,6 +153,7 @@ std::optional<inscription> read_inscription(std::string_view data) {
     if (key == "fence") words.token = number_in<std::int64_t>(value);
     if (key == "of") words.of = number_in<std::int32_t>(value);
     if (key == "owner") words.mark = value;
+    if (key == "beside") words.beside = value;
   }
   return words;
 }

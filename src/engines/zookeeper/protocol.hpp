@@ -96,10 +96,11 @@ fence last_of_block(fence first) noexcept;
 
 /// What a node of ours says about its claim.
 struct inscription {
-  duration session{};     ///< the timeout of its session
-  std::int64_t token{};   ///< the fence, where it is not that of the node's own birth
-  std::int32_t of{};      ///< permits: of how many
-  std::string mark{};     ///< the owner id, where the name of the node does not say it
+  duration session{};    ///< the timeout of its session
+  std::int64_t token{};  ///< the fence, where it is not that of the node's own birth
+  std::int32_t of{};     ///< permits: of how many
+  std::string beside{};  ///< upgrades: the owner of the shared claim that does not hinder it
+  std::string mark{};    ///< the owner id, where the name of the node does not say it
   std::string who{};
 };
 std::string inscribe(const inscription& words);

@@ -111,8 +111,7 @@ int connection::submit_transaction(const request& what, pending* waits) {
         waits->created.emplace_back(one.path.size() + 16, '\0');
         std::string& made = waits->created.back();
         zoo_create_op_init(&parts[i], one.path.c_str(), one.data.data(), length_of(one.data),
-                           &access_->of(one.who), flags_of(one.life), made.data(),
-                           length_of(made));
+                           &access_->of(one.who), flags_of(one.life), made.data(), length_of(made));
         break;
       }
       case change::kind::erase:
@@ -143,8 +142,8 @@ void connection::submit(asked& one) {
   switch (what.what) {
     case request::kind::create:
       code = zoo_acreate2(handle_, path, what.data.data(), length_of(what.data),
-                          &access_->of(what.who), flags_of(what.life),
-                          completions::path_and_facts, waits);
+                          &access_->of(what.who), flags_of(what.life), completions::path_and_facts,
+                          waits);
       break;
     case request::kind::erase:
       code = zoo_adelete(handle_, path, what.version, completions::nothing, waits);
