@@ -1,5 +1,7 @@
 #include "engines/zookeeper/asking.hpp"
 
+#include "engines/zookeeper/asking_kinds.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -13,6 +15,14 @@ using namespace std::chrono_literals;
 constexpr int tries_most = 8;
 
 }  // namespace
+
+std::shared_ptr<asking> asking::about(desk& at, const standing_ref& mine, told then) {
+  if (at.single) return std::make_shared<asking_single>(at, mine, std::move(then));
+  if (mine->claim.mode == claim_mode::permit) {
+    return std::make_shared<asking_permits>(at, mine, std::move(then));
+  }
+  return std::make_shared<asking_line>(at, mine, std::move(then));
+}
 
 void asking::begin() {
   step first = &asking::make;

@@ -7,14 +7,6 @@
 
 namespace crosslock::zookeeper {
 
-std::shared_ptr<asking> asking::about(desk& at, const standing_ref& mine, told then) {
-  if (at.single) return std::make_shared<asking_single>(at, mine, std::move(then));
-  if (mine->claim.mode == claim_mode::permit) {
-    return std::make_shared<asking_permits>(at, mine, std::move(then));
-  }
-  return std::make_shared<asking_line>(at, mine, std::move(then));
-}
-
 std::vector<request> asking_single::parents() const {
   std::vector<request> all;
   std::vector<std::string> paths = ancestors(mine_->place);

@@ -11,11 +11,18 @@
 
 namespace crosslock::zookeeper {
 
+void claims::add(const standing_ref& one) {
+  standing_ref& mine = all_[one->claim.owner];
+  if (mine && mine != one) replaced_.push_back(mine);
+  mine = one;
+}
+
 void claims::forget(const standing_ref& one) {
   unwatch(one);
   one->go_on = nullptr;
   if (!one->node.empty()) guarded_.erase(one->node);
   for (const std::string& each : one->leases) guarded_.erase(each);
+  std::erase(replaced_, one);
   const auto it = all_.find(one->claim.owner);
   if (it != all_.end() && it->second == one) all_.erase(it);
 }
@@ -46,8 +53,8 @@ std::vector<standing_ref> claims::take_watchers(const std::string& path) {
 }
 
 std::vector<standing_ref> claims::all() const {
-  std::vector<standing_ref> found;
-  found.reserve(all_.size());
+  std::vector<standing_ref> found = replaced_;
+  found.reserve(all_.size() + replaced_.size());
   for (const auto& [owner, one] : all_) found.push_back(one);
   return found;
 }
