@@ -28,6 +28,7 @@ bool is_there(zhandle_t* other, const char* path) {
 }  // namespace
 
 int main() {
+  zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
   const std::string url = std::getenv("CROSSLOCK_URL");
   const auto host = url.find("://") + 3;
   zhandle_t* other = zookeeper_init(url.substr(host, url.find('?') - host).c_str(), nullptr, 10000,
