@@ -114,6 +114,18 @@ TEST(zookeeper_path, a_cell_is_one_segment) {
   EXPECT_EQ(cell_path("/ch", lock_name{"a/."}), cells + "a%2F.");
 }
 
+TEST(zookeeper_path, a_cell_has_its_name_back) {
+  for (const std::string name : {"a", "a/b c", ".", "..", "/", "%", "a%2Fb", "\xc3\xa9", "locks"}) {
+    EXPECT_EQ(cell_at("/ch", cell_path("/ch", lock_name{name})), lock_name{name});
+    EXPECT_EQ(cell_at("", cell_path("/ch", lock_name{name})), std::nullopt);
+  }
+  for (const std::string path : {"", "/", "/ch", "/ch/a", "/ch/crosslock:/cells",
+                                 "/ch/crosslock:/cells/", "/ch/crosslock:/cells/%", "/crosslock:/a",
+                                 "/ch/crosslock:/sessions/0", "/ch/crosslock:/cells/%0A"}) {
+    EXPECT_EQ(cell_at("/ch", path), std::nullopt) << path;
+  }
+}
+
 TEST(zookeeper_path, ancestors_begin_at_the_top) {
   EXPECT_EQ(ancestors("/a"), (std::vector<std::string>{"/a"}));
   EXPECT_EQ(ancestors("/a/b/c"), (std::vector<std::string>{"/a", "/a/b", "/a/b/c"}));
@@ -180,6 +192,7 @@ TEST_F(nasty_names, never_meet_and_come_back) {
     ASSERT_EQ(name_at("", path), name) << path;
 
     const std::string cell = cell_path("", lock_name{name});
+    ASSERT_EQ(cell_at("", cell), lock_name{name}) << cell;
     ASSERT_EQ(std::ranges::count(cell, '/'), 3) << cell;
     ASSERT_EQ(name_of_cell.emplace(cell, name).first->second, name) << cell;
   }
