@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -124,6 +125,8 @@ class zookeeper_server {
   /// One of its four-letter words; empty when it does not answer.
   std::string ask(std::string_view word) {
     const int link = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const timeval patience{.tv_sec = 2, .tv_usec = 0};  // one that is starting may never answer
+    setsockopt(link, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     const sockaddr_in there = place(port_);
     std::string said;
     if (connect(link, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0 &&
