@@ -25,35 +25,47 @@ TEST(zookeeper_session_proof, an_answer_alone_proves_nothing) {
   session_proof proof{tick};
   proof.connected(at(1s));
   proof.sent(1, at(1100ms));
-  proof.answered(1);
+  proof.answered(1, at(1110ms));
   EXPECT_EQ(proof.proven(), at(1s));
 }
 
-TEST(zookeeper_session_proof, the_answer_to_one_sent_a_tick_later_proves_it) {
+TEST(zookeeper_session_proof, the_answer_to_one_sent_a_tick_after_the_answer_proves_it) {
   session_proof proof{tick};
   proof.connected(at(1s));
   proof.sent(1, at(1100ms));
+  proof.answered(1, at(1110ms));
   proof.sent(2, at(1200ms));
+  proof.answered(2, at(1210ms));
   proof.sent(3, at(1300ms));
-  proof.answered(1);
-  proof.answered(2);
-  EXPECT_EQ(proof.proven(), at(1s)) << "2 was sent less than a tick after 1";
-  proof.answered(3);
+  proof.answered(3, at(1305ms));
+  EXPECT_EQ(proof.proven(), at(1s)) << "3 was sent less than a tick after the answer to 1";
+  proof.sent(4, at(1310ms));
+  EXPECT_EQ(proof.proven(), at(1s)) << "to be sent is not to be answered";
+  proof.answered(4, at(1320ms));
   EXPECT_EQ(proof.proven(), at(1100ms)) << "exactly a tick is enough";
-  proof.sent(4, at(1700ms));
-  EXPECT_EQ(proof.proven(), at(1100ms)) << "to be sent is not to be answered";
-  proof.answered(4);
-  EXPECT_EQ(proof.proven(), at(1300ms)) << "the newest that is a tick older";
+  proof.sent(5, at(1700ms));
+  proof.answered(5, at(1710ms));
+  EXPECT_EQ(proof.proven(), at(1310ms)) << "the newest that was answered a tick before";
+}
+
+TEST(zookeeper_session_proof, those_that_a_stall_has_brought_together_prove_nothing) {
+  session_proof proof{tick};
+  proof.connected(at(1s));
+  proof.sent(1, at(1100ms));
+  proof.sent(2, at(1400ms));
+  proof.answered(1, at(1500ms));
+  proof.answered(2, at(1501ms));
+  EXPECT_EQ(proof.proven(), at(1s));
 }
 
 TEST(zookeeper_session_proof, what_was_never_answered_never_counts) {
   session_proof proof{tick};
   proof.connected(at(1s));
   proof.sent(1, at(1100ms));
+  proof.answered(1, at(1110ms));
   proof.sent(2, at(1200ms));
   proof.sent(3, at(2s));
-  proof.answered(1);
-  proof.answered(3);
+  proof.answered(3, at(2010ms));
   EXPECT_EQ(proof.proven(), at(1100ms)) << "2 may have failed";
 }
 
@@ -61,17 +73,17 @@ TEST(zookeeper_session_proof, on_another_connection_it_begins_anew) {
   session_proof proof{tick};
   proof.connected(at(1s));
   proof.sent(1, at(1100ms));
-  proof.sent(2, at(1300ms));
-  proof.answered(1);
+  proof.answered(1, at(1110ms));
+  proof.sent(2, at(1320ms));
   proof.connected(std::nullopt);
   EXPECT_EQ(proof.proven(), at(1s)) << "the session goes on";
-  proof.answered(2);
+  proof.answered(2, at(1400ms));
   EXPECT_EQ(proof.proven(), at(1s)) << "an answer of the old connection";
   proof.sent(3, at(1500ms));
-  proof.answered(3);
+  proof.answered(3, at(1500ms));
   EXPECT_EQ(proof.proven(), at(1s)) << "1 went to another server";
   proof.sent(4, at(1700ms));
-  proof.answered(4);
+  proof.answered(4, at(1701ms));
   EXPECT_EQ(proof.proven(), at(1500ms));
 }
 
@@ -84,8 +96,8 @@ TEST(zookeeper_session_proof, ends_with_the_session) {
   proof.connected(at(500ms));
   EXPECT_EQ(proof.proven(), at(500ms));
   proof.sent(2, at(1400ms));
-  proof.answered(1);
-  proof.answered(2);
+  proof.answered(1, at(1410ms));
+  proof.answered(2, at(1420ms));
   EXPECT_EQ(proof.proven(), at(500ms)) << "1 was of the session before";
 }
 
@@ -106,7 +118,7 @@ TEST(zookeeper_session_proof, never_goes_back_and_never_ahead_of_a_tick) {
         proof.connected(std::nullopt);
         answered = sent;  // whatever was on its way is gone
       } else if (answered < sent && rng() % 2 == 0) {
-        proof.answered(++answered);
+        proof.answered(++answered, now);
         newest_answered = when[answered];
       } else {
         proof.sent(++sent, now);
@@ -123,10 +135,13 @@ TEST(zookeeper_session_proof, never_goes_back_and_never_ahead_of_a_tick) {
 }
 
 TEST(zookeeper_session_proof, heartbeats_are_at_most_a_sixth_of_the_session_apart) {
-  EXPECT_EQ(heartbeat_interval(10s, 2s), 1s);
-  EXPECT_EQ(heartbeat_interval(8s, 2s), 1s);
-  EXPECT_EQ(heartbeat_interval(12s, 2s), 2s);
-  EXPECT_EQ(heartbeat_interval(10s, 200ms), 200ms);
+  EXPECT_EQ(heartbeat_interval(10s, 2s), 1100ms);
+  EXPECT_EQ(heartbeat_interval(8s, 2s), 1100ms);
+  EXPECT_EQ(heartbeat_interval(12s, 2s), 1100ms);
+  EXPECT_EQ(heartbeat_interval(13s, 2s), 2125ms);
+  for (const duration session : {8s, 10s, 12s, 30s}) {
+    EXPECT_LE(heartbeat_interval(session, 2s), session / 6);
+  }
 }
 
 }  // namespace

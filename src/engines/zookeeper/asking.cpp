@@ -37,12 +37,21 @@ void asking::begin() {
       mine_->first = {};
       mine_->guarded = false;
       mine_->was_held = false;
+      mine_->readers_place = false;
+      mine_->replacing = false;
+      mine_->upgrade_judged = false;
+    }
+    // Granted meanwhile: what is held stays held, and is watched.
+    if (mine_->session == life.session && mine_->now == standing::phase::held) {
+      first = &asking::hold;
     }
     number_ = ++mine_->ask;
     mine_->asked = at_.clock.now();
-    mine_->now = standing::phase::asking;
+    if (first != &asking::hold) mine_->now = standing::phase::asking;
     mine_->go_on = nullptr;
-    if (!mine_->node.empty() || !mine_->leases.empty()) {
+    if (first == &asking::hold) {
+      // Answered at once.
+    } else if (!mine_->node.empty() || !mine_->leases.empty()) {
       first = &asking::look;
     } else if (mine_->sent) {
       first = &asking::find;
@@ -75,13 +84,25 @@ void asking::send(std::vector<sent> all) {
                           }
                         }});
   }
-  at_.wire.send(requests);
+  try {
+    at_.wire.send(requests);
+  } catch (const error& why) {
+    bool may_stand = false;
+    {
+      const std::lock_guard guard{at_.table.mutex};
+      may_stand = mine_->sent;
+    }
+    // Its place is kept for the next try, or else to be given up by whoever asked.
+    if (!why.retryable() || !may_stand) throw;
+    throw make_error(errc::unreachable, at_.wire.shown() + ": the connection is lost", 0, true);
+  }
 }
 
 void asking::make_parents() {
   std::vector<request> all = parents();
   std::vector<sent> requests;
-  // The first that fails is the reason why those below it do.
+  // Where the last one cannot be made, the first that could not is the reason. Those above need
+  // not be ours to make when they are there already.
   const auto failure = std::make_shared<response>();
   for (request& one : all) {
     requests.push_back({std::move(one), [failure](response& said) {
@@ -89,12 +110,31 @@ void asking::make_parents() {
                           if (!fine && failure->ok()) *failure = said;
                         }});
   }
-  requests.back().then = [this, failure, last = requests.back().then](response& said) {
-    last(said);
-    if (failure->ok() || failure->no_node()) return start_over();
-    fail_below(mine_->place, *failure);
+  requests.back().then = [this, failure](response& said) {
+    const bool made = said.ok() || said.exists_already();
+    if (!made) return fail_below(mine_->place, failure->ok() ? said : *failure);
+    go_on();
   };
   send(std::move(requests));
+}
+
+/// Behind make_parents: a node that stands already is not made twice.
+void asking::go_on() {
+  bool stands = false;
+  {
+    const std::lock_guard guard{at_.table.mutex};
+    if (over()) return;
+    stands = !mine_->node.empty();
+  }
+  if (!stands) return start_over();
+  count_try();
+  look();
+}
+
+void asking::count_try() {
+  if (++tries_ <= tries_most) return;
+  throw make_error(errc::unreachable,
+                   "'" + name().str() + "': its node was removed again and again");
 }
 
 void asking::start_over() {
@@ -105,11 +145,11 @@ void asking::start_over() {
     mine_->node.clear();
     mine_->leases.clear();
     mine_->first = {};
+    mine_->was_held = false;
+    mine_->readers_place = false;
+    mine_->guarded = false;
   }
-  if (++tries_ > tries_most) {
-    throw make_error(errc::unreachable,
-                     "'" + name().str() + "': its node was removed again and again");
-  }
+  count_try();
   make();
 }
 
@@ -130,9 +170,9 @@ void asking::hold() {
     granted = at_.grant_of(*mine_);
     if (granted) {
       at_.table.unwatch(mine_);
+      if (mine_->now != standing::phase::held) mine_->since = at_.clock.now();
       mine_->now = standing::phase::held;
       mine_->was_held = true;
-      mine_->since = at_.clock.now();
       if (std::exchange(mine_->expects_news, false)) at_.wire.expect_news(-1);
     }
   }
@@ -194,13 +234,17 @@ void asking::refuse(const error& why) {
 }
 
 void asking::fail(const error& why) {
+  bool leaves = false;
   {
     const std::lock_guard guard{at_.table.mutex};
     if (over()) return;
     ++mine_->ask;
     if (std::exchange(mine_->expects_news, false)) at_.wire.expect_news(-1);
-    if (!mine_->sent && !why.outcome_unknown()) at_.table.forget(mine_);  // nothing is there
+    // Nobody withdraws what has failed for sure.
+    leaves = mine_->sent && !why.outcome_unknown();
+    if (!mine_->sent && !why.outcome_unknown()) at_.table.forget(mine_);
   }
+  if (leaves) leave(at_, mine_, nullptr);
   tell(why);
 }
 

@@ -46,6 +46,8 @@ class asking : public std::enable_shared_from_this<asking> {
   void make_parents();
   /// The node is gone, or was never made: again from the start.
   void start_over();
+  void go_on();
+  void count_try();
 
   void hold();
   void busy();

@@ -119,7 +119,8 @@ bool asking_permits::room(std::size_t given_out) const {
 }
 
 void asking_permits::judge() {
-  if (queue_.no_node() || given_out_.no_node()) return make_parents();
+  if (queue_.no_node()) return start_over();
+  if (given_out_.no_node()) return make_parents();
   if (!queue_.ok()) return fail(queue_, "list '" + name().str() + "'");
   if (!given_out_.ok()) return fail(given_out_, "list the permits of '" + name().str() + "'");
   const auto agreed = read_inscription(agreed_.data);

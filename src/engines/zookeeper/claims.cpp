@@ -93,15 +93,9 @@ request end_of_hold(const standing& one) {
 }
 
 request removal(const standing& one) {
-  if (one.leases.size() > 1) {
-    std::vector<change> parts;
-    for (const std::string& each : one.leases) {
-      parts.push_back({.what = change::kind::erase, .path = each, .data = {}});
-    }
-    return transaction(std::move(parts));
-  }
-  if (one.leases.size() == 1) return erase(one.leases.front());
-  const bool alone = one.claim.mode == claim_mode::exclusive && !one.readers_place;
+  // An upgrade may have stood beside its own shared claim, which may go on without it.
+  const bool alone =
+      one.claim.mode == claim_mode::exclusive && !one.readers_place && !seam::is_upgrade(one.claim);
   return one.was_held && alone ? end_of_hold(one) : erase(one.node);
 }
 
@@ -113,7 +107,25 @@ void settle(desk& at, const standing_ref& one, response& said, const hearer& the
   if (then) then(said);
 }
 
-/// The same where everybody's node has the same path.
+/// Each by itself, for one that is gone already must not keep the others.
+void remove_each(desk& at, const standing_ref& one, const std::vector<std::string>& paths,
+                 const hearer& then) {
+  const auto worst = std::make_shared<response>();
+  std::vector<connection::asked> all;
+  for (const std::string& path : paths) {
+    all.push_back({erase(path), [worst](response& said) {
+                     if (!said.ok() && !worst->cut_off()) worst->code = said.code;
+                   }});
+  }
+  const hearer last = all.back().then;
+  all.back().then = [&at, one, then, worst, last](response& said) {
+    last(said);
+    settle(at, one, *worst, then);
+  };
+  at.wire.send(all);
+}
+
+/// Everybody's node has the same path: is it ours?
 void remove_if_ours(desk& at, const standing_ref& one, const hearer& then) {
   std::vector<connection::asked> all;
   all.push_back({sync(one->place), nullptr});
@@ -132,37 +144,30 @@ void remove_if_ours(desk& at, const standing_ref& one, const hearer& then) {
   at.wire.send(all);
 }
 
-/// An ask was answered by nobody: look for what it has left.
+/// A request was answered by nobody: look for what it has left.
 void remove_unknown(desk& at, const standing_ref& one, const hearer& then) {
-  struct search {
-    std::vector<std::string> found;
-  };
-  const auto seen = std::make_shared<search>();
-  const auto take = [one, seen](const std::string& folder) {
-    return [one, seen, folder](response& said) {
+  const auto found = std::make_shared<std::vector<std::string>>();
+  const auto take = [one, found](const std::string& folder) {
+    return [one, found, folder](response& said) {
       for (const std::string& child : said.names) {
         const auto node = read_node(child);
-        if (node && node->owner == one->claim.owner) seen->found.push_back(folder + '/' + child);
+        if (node && node->owner == one->claim.owner) found->push_back(folder + '/' + child);
       }
     };
   };
-  const bool permits = one->claim.mode == claim_mode::permit;
   const std::string leases = one->place + "/leases";
   std::vector<connection::asked> all;
   all.push_back({sync(one->place), nullptr});
-  if (permits) all.push_back({children(leases), take(leases)});
-  all.push_back({children(one->parent), [&at, one, seen, then, take](response& said) {
+  if (one->claim.mode == claim_mode::permit) all.push_back({children(leases), take(leases)});
+  all.push_back({children(one->parent), [&at, one, found, then, take](response& said) {
                    take(one->parent)(said);
-                   if (said.cut_off() || seen->found.empty()) return settle(at, one, said, then);
-                   {
-                     const std::lock_guard guard{at.table.mutex};
-                     if (one->claim.mode == claim_mode::permit) {
-                       one->leases = seen->found;
-                     } else {
-                       one->node = seen->found.front();
-                     }
+                   if (said.cut_off() || found->empty()) return settle(at, one, said, then);
+                   try {
+                     remove_each(at, one, *found, then);
+                   } catch (const error&) {
+                     response refused{.code = ZCONNECTIONLOSS};
+                     settle(at, one, refused, then);
                    }
-                   leave(at, one, then);
                  }});
   at.wire.send(all);
 }
@@ -172,6 +177,7 @@ void remove_unknown(desk& at, const standing_ref& one, const hearer& then) {
 void leave(desk& at, const standing_ref& one, hearer then) {
   response nothing_there{.code = ZNONODE};
   bool unknown = false;
+  std::vector<std::string> several;
   std::vector<connection::asked> all;
   {
     const std::lock_guard guard{at.table.mutex};
@@ -182,8 +188,10 @@ void leave(desk& at, const standing_ref& one, hearer then) {
     if (std::exchange(one->expects_news, false)) at.wire.expect_news(-1);
     if (!one->sent || at.wire.now().session != one->session) {
       at.table.forget(one);
-    } else if (one->node.empty() && one->leases.empty()) {
+    } else if (one->replacing || (one->node.empty() && one->leases.empty())) {
       unknown = true;
+    } else if (!one->leases.empty()) {
+      several = one->leases;
     } else {
       all.push_back(
           {removal(*one), [&at, one, then](response& said) { settle(at, one, said, then); }});
@@ -193,6 +201,7 @@ void leave(desk& at, const standing_ref& one, hearer then) {
   try {
     if (unknown && at.single) return remove_if_ours(at, one, then);
     if (unknown) return remove_unknown(at, one, then);
+    if (!several.empty()) return remove_each(at, one, several, then);
     if (!all.empty()) return at.wire.send(all);
   } catch (const error&) {
     // It stays a claim that leaves: the next connection of this session removes it.

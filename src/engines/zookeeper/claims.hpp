@@ -42,6 +42,7 @@ struct standing {
   std::vector<std::string> leases{};  ///< permits that it holds
   bool was_held = false;              ///< it has been let in: nobody stands before it any more
   bool readers_place = false;         ///< downgraded: the node is a reader's
+  bool replacing = false;             ///< being downgraded: which node there is is not known
 
   // While it waits.
   std::string watched{};

@@ -157,6 +157,8 @@ void connection::session_goes_on() {
     session_id_ = id;
     session_node_made_ = false;
   }
+  session_node_tries_ = 0;
+  ancestor_failure_.reset();
   timeout_ = std::chrono::milliseconds{zoo_recv_timeout(handle_)};
   if (timeout_ < 4 * how_.tick) {
     refusal_ = make_error(errc::invalid_url,
@@ -203,9 +205,13 @@ void connection::make_session_node() {
                  session_node_made_ = true;
                  if (said.ok()) note_server_time(said.facts.made_at_ms, clock_.now());
                  for (flight* one : parked_) wake(*one);
-               } else if (said.no_node()) {
+               } else if (said.no_node() && ++session_node_tries_ < 8) {
                  make_ancestors(path);
                  make_session_node();
+               } else if (said.no_node()) {
+                 const response& why = ancestor_failure_ ? *ancestor_failure_ : said;
+                 refusal_ = error_in(why, "create " + path, how_.shown);
+                 for (flight* one : parked_) wake(*one);
                } else if (!said.cut_off()) {
                  refusal_ = error_in(said, "create " + path, how_.shown);
                  for (flight* one : parked_) wake(*one);
@@ -219,7 +225,11 @@ void connection::make_ancestors(const std::string& path) {
   all.pop_back();
   for (std::string& each : all) {
     asked make{create(std::move(each), {}, node_life::container, rights::shared),
-               [](response&) { /* whoever needs it finds out */ }};
+               [this](response& said) {
+                 if (said.ok() || said.exists_already() || said.cut_off()) return;
+                 const std::lock_guard guard{mutex_};
+                 if (!said.no_node()) ancestor_failure_ = said;
+               }};
     submit(make);
   }
 }
@@ -258,6 +268,7 @@ void connection::send_heartbeat(time_point now) {
 /// goes on over another one.
 void connection::hang_up() noexcept {
   unanswered_since_.reset();
+  hung_up_ = clock_.now();
   if (descriptor_ >= 0) shutdown(descriptor_, SHUT_RDWR);
 }
 
@@ -272,7 +283,7 @@ void connection::heartbeat_answered(std::uint64_t number, time_point sent, const
   if (!said.ok()) return;
   note_server_time(said.facts.written_at_ms, sent);
   const auto before = proof_.proven();
-  proof_.answered(number);
+  proof_.answered(number, clock_.now());
   if (proof_.proven() != before) tell_proof();
 }
 

@@ -149,6 +149,7 @@ class connection {
   void wake(flight& one) noexcept;
   void note_refusal(int code) noexcept;
   void hang_up() noexcept;
+  void hang_up_if_silent(time_point since) noexcept;
   void leave_seat();
   void ring() noexcept;
   std::string session_node() const;
@@ -198,6 +199,10 @@ class connection {
   time_point next_heartbeat_{};
   std::optional<time_point> unanswered_since_{};
   bool session_node_made_ = false;
+  int session_node_tries_ = 0;
+  std::optional<response> ancestor_failure_{};
+  time_point received_{};  ///< when something came last
+  time_point hung_up_{};
   std::optional<std::int64_t> server_ms_;
   time_point server_ms_at_{};
   std::unique_ptr<seam::thread> thread_;

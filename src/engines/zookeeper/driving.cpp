@@ -93,6 +93,7 @@ void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until
   if ((fds[1].revents & (POLLOUT | POLLHUP | POLLERR)) != 0) events |= ZOOKEEPER_WRITE;
   if (events == 0) return;
   const time_point processed = clock_.now();
+  if ((events & ZOOKEEPER_READ) != 0) received_ = processed;
   note_refusal(zookeeper_process(handle_, events));
   note_state(processed);
 }
@@ -136,8 +137,19 @@ void connection::tell(arrival& what) {
   }
 }
 
+/// A request has run out of time, and nothing at all has come meanwhile: whoever is next shall not
+/// wait for the same silence. But a server that is merely slow must not lose its clients time and
+/// again, for then no heartbeat would ever be proven.
+void connection::hang_up_if_silent(time_point since) noexcept {
+  constexpr duration silence = 150ms;
+  const time_point now = clock_.now();
+  const bool silent = received_ < since && now - since >= silence;
+  if (silent && state_ == standing::connected && now - hung_up_ > timeout_ / 2) hang_up();
+}
+
 bool connection::await(flight& mine, time_point give_up) {
   std::unique_lock guard{mutex_};
+  const time_point began = clock_.now();
   ++calls_;
   while (!mine.landed() && !closing_ && clock_.now() < give_up) {
     if (!driving_) {
@@ -156,8 +168,7 @@ bool connection::await(flight& mine, time_point give_up) {
   }
   if (!driving_) leave_seat();
   const bool landed = mine.landed();
-  // Whoever comes next shall not wait for the same silence.
-  if (!landed && state_ == standing::connected && clock_.now() >= give_up) hang_up();
+  if (!landed) hang_up_if_silent(began);
   return landed;
 }
 

@@ -221,6 +221,8 @@ void engine::share(seam::renewal& item, time_point give_up) {
     if (mine->readers_place || mine->claim.mode != claim_mode::exclusive) return;
     writer = mine->node;
     table_.unguard(writer);  // its end will be our own doing
+    mine->guarded = true;    // nor is it to be guarded anew meanwhile
+    mine->replacing = true;
     reader = mine->parent + '/' + reader_in_place_of(how_.names, mine->claim.owner, mine->sequence);
   }
   const response said =
@@ -243,6 +245,7 @@ void engine::share(seam::renewal& item, time_point give_up) {
   table_.forget(mine);
   mine->node = reader;
   mine->readers_place = true;
+  mine->replacing = false;
   mine->guarded = false;
   table_.add(mine);
 }
@@ -267,7 +270,7 @@ void engine::heard(const event& news) noexcept {
     if (news.what == event::kind::erased) holder = table_.guarded(news.path);
   }
   for (const standing_ref& one : waiters) settle_waiter(one, news);
-  if (holder) told_gone(holder);
+  if (holder) told_gone(holder, news.path);
   if (const auto cell = cell_at(wire_.root(), news.path)) turn_.cell_changed(*cell);
 }
 
@@ -295,10 +298,12 @@ void engine::settle_waiter(const standing_ref& waiter, const event& news) {
   turn_.look_again({*waiter->claim.name, waiter->claim.owner});
 }
 
-void engine::told_gone(const standing_ref& holder) {
+void engine::told_gone(const standing_ref& holder, const std::string& path) {
   {
     const std::lock_guard guard{table_.mutex};
-    if (holder->now != standing::phase::held) return;
+    const bool present =
+        holder->node == path || std::ranges::find(holder->leases, path) != holder->leases.end();
+    if (holder->now != standing::phase::held || holder->replacing || !present) return;
     if (holder->leases.size() > 1) {
       holder->now = standing::phase::leaving;  // the rest of its permits goes too
     } else {
@@ -384,8 +389,8 @@ void engine::beat() noexcept {
 void engine::guard_node(const standing_ref& one, const std::string& path) {
   std::vector<connection::asked> all;
   // Reading, unlike exists, leaves no watch behind where nothing is.
-  all.push_back({read(path, true), [this, one](response& said) {
-                   if (said.no_node()) return told_gone(one);
+  all.push_back({read(path, true), [this, one, path](response& said) {
+                   if (said.no_node()) return told_gone(one, path);
                    if (said.ok()) return;
                    const std::lock_guard guard{table_.mutex};
                    one->guarded = false;  // at the next beat

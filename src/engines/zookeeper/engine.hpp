@@ -91,7 +91,7 @@ class engine final : public seam::engine, private session_listener {
   response leave_and_wait(const standing_ref& one, time_point give_up);
   void share(seam::renewal& item, time_point give_up);
   void settle_waiter(const standing_ref& waiter, const event& news);
-  void told_gone(const standing_ref& holder);
+  void told_gone(const standing_ref& holder, const std::string& path);
   void guard_node(const standing_ref& one, const std::string& path);
   struct stored_cell;
   stored_cell fetch_cell(const lock_name& name, bool watch, time_point give_up);

@@ -69,6 +69,11 @@ bool response::cut_off() const noexcept {
     case ZSESSIONMOVED:
     case ZCLOSING:
     case ZINVALIDSTATE:
+    // What the library says of everything that was under way when it could not go on.
+    case ZRUNTIMEINCONSISTENCY:
+    case ZSYSTEMERROR:
+    case ZMARSHALLINGERROR:
+    case ZAUTHFAILED:
       return true;
     default:
       return false;

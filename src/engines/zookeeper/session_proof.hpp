@@ -11,9 +11,10 @@
 namespace crosslock::zookeeper {
 
 /// The heartbeats of one client. A server that answers one has not told the leader yet that the
-/// session is alive: it does so only about once a tick. So a heartbeat counts when a later one,
-/// sent at least a tick after it on the same connection, is answered too: had the server gone
-/// away with the news in between, no answer would have come. Not thread-safe.
+/// session is alive: it does so only about once a tick. So a heartbeat counts when a later one on
+/// the same connection, sent at least a tick after its answer had come, is answered too: had the
+/// server gone away with the news in between, no answer would have come. (A tick after it was sent
+/// would not do: behind a stall of the network both arrive together.) Not thread-safe.
 class session_proof {
  public:
   explicit session_proof(duration tick) : tick_{tick} {}
@@ -29,16 +30,16 @@ class session_proof {
   /// Numbers rise, and so do times.
   void sent(std::uint64_t number, time_point when) { sent_.push_back({number, when}); }
 
-  /// With success; a number that is not of this connection changes nothing.
-  void answered(std::uint64_t number) {
+  /// With success, at that time; a number that is not of this connection changes nothing.
+  void answered(std::uint64_t number, time_point when) {
     const auto which = std::ranges::find(sent_, number, &heartbeat::number);
     if (which == sent_.end()) return;
-    which->answered = true;
+    which->answered = when;
     const time_point latest = which->when - tick_;
-    while (!sent_.empty() && sent_.front().when <= latest) {
-      if (sent_.front().answered) prove(sent_.front().when);
-      sent_.pop_front();
+    for (const heartbeat& one : sent_) {
+      if (one.answered && *one.answered <= latest) prove(one.when);
     }
+    while (!sent_.empty() && proven_ && sent_.front().when <= *proven_) sent_.pop_front();
   }
 
   /// When the newest heartbeat that counts was sent; within a session it never goes back.
@@ -53,7 +54,7 @@ class session_proof {
   struct heartbeat {
     std::uint64_t number = 0;
     time_point when{};
-    bool answered = false;
+    std::optional<time_point> answered{};
   };
 
   void prove(time_point when) { proven_ = proven_ ? std::max(*proven_, when) : when; }
@@ -64,10 +65,11 @@ class session_proof {
 };
 
 /// Often enough for the deadline to move well before a session ends, no more than a sixth of it
-/// apart, and so that some heartbeat lies just a tick behind each one. A session lasts four ticks at
-/// least.
+/// apart, and so that one heartbeat, or the second next, goes out just a tick after each answer. A
+/// session lasts four ticks at least.
 inline duration heartbeat_interval(duration timeout, duration tick) {
-  return tick <= timeout / 6 ? tick : tick / 2;
+  const duration whole = tick + tick / 16;
+  return whole <= timeout / 6 ? whole : tick / 2 + tick / 20;
 }
 
 }  // namespace crosslock::zookeeper
