@@ -26,9 +26,12 @@ fence zookeeper_case::take_and_release(const std::string& name) {
 }
 
 void zookeeper_case::end_session_of(const real_actor& whom) {
+  // Or it would be back at once, and whoever came last has the session.
+  wire(whom).cut();
   servers::zookeeper_talk thief{server().address(), scene().session_of(whom.number())};
   EXPECT_NE(thief.session().id, 0);
   thief.close();
+  wire(whom).heal();
 }
 
 std::vector<std::string> zookeeper_case::line_of(const std::string& name) {
