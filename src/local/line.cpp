@@ -155,7 +155,8 @@ bool line::take(waiter& head, const seam::grant& grant, acquire_cause cause, aft
   const time_point now = home_.clock().now();
   mine->wanted = mine->wanted || grant.wanted || !home_.engine().about().tells_wanted;
   mine->wanted_since = now;
-  const bool revoked = grant.sent <= head.attempt.revoked_at;
+  const time_point begun = home_.engine().about().lease_is_session ? grant.asked : grant.sent;
+  const bool revoked = begun <= head.attempt.revoked_at;
   if (closed_ || revoked || !home_.keeper().keep(mine)) {
     // Too late to be of use to anybody: give it back, and claim anew under another id.
     after.withdraw(mine->claim);

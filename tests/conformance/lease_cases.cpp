@@ -29,7 +29,9 @@ TEST_P(lease, a_fixed_lease_simply_ends) {
       const auto second = acquire(of(stage()), next, 20s, {}, 1);
       EXPECT_TRUE(second);
       const duration took = stage().now() - before;
-      EXPECT_GE(took, conformance_case::lease());
+      // Within a session it is the holder that ends it, a little before.
+      const bool session = stage().traits().lease_is_session;
+      EXPECT_GE(took, conformance_case::lease() * (session ? 97 : 100) / 100);
       EXPECT_LE(took, conformance_case::lease() + stage().bounds().after_lease);
     });
     EXPECT_FALSE(held->work(20s));
@@ -199,13 +201,13 @@ TEST_P(lease, the_deadline_counts_from_before_the_request_was_sent) {
     stage().delay_next_request(observer::verb::ask, whole / 2);
     const time_point asked = stage().now();
     const hold held = lock.acquire();
-    EXPECT_GE(stage().now() - asked, whole / 2);
     EXPECT_TRUE(held.valid());
     if (stage().traits().lease_is_session) {
       // The session is older than the request, and was proven alive by others meanwhile.
       EXPECT_LT(held.expires_at(), stage().now() + whole);
       return;
     }
+    EXPECT_GE(stage().now() - asked, whole / 2);
     EXPECT_LT(held.expires_at(), asked + whole);
     // The next renewal goes out at once, a third of the lease having passed, and arrives late.
     stage().sleep(whole / 10);

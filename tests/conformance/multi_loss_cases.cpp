@@ -106,8 +106,10 @@ TEST_P(multi_loss, a_release_that_gets_no_answer_holds_up_no_other) {
     ASSERT_EQ(each.size(), 3U);
     // The last that was taken is released first: its answer is the lost one.
     EXPECT_EQ(each[2], release_result::unknown);
-    EXPECT_EQ(each[1], release_result::released);
-    EXPECT_EQ(each[0], release_result::released);
+    if (!stage().traits().lease_is_session) {  // there all of them share one connection
+      EXPECT_EQ(each[1], release_result::released);
+      EXPECT_EQ(each[0], release_result::released);
+    }
     for (const char* name : {"a", "b", "c"}) {
       EXPECT_TRUE(mutex(other, name).try_acquire_for(2 * lease() + 20s)) << name;
     }

@@ -30,6 +30,7 @@ void asking::begin() {
     const std::lock_guard guard{at_.table.mutex};
     const connection::life life = at_.wire.now();
     if (mine_->session != life.session) {
+      mine_->now = standing::phase::asking;
       mine_->session = life.session;
       mine_->sent = false;
       mine_->node.clear();
@@ -42,9 +43,7 @@ void asking::begin() {
       mine_->upgrade_judged = false;
     }
     // Granted meanwhile: what is held stays held, and is watched.
-    if (mine_->session == life.session && mine_->now == standing::phase::held) {
-      first = &asking::hold;
-    }
+    if (mine_->now == standing::phase::held) first = &asking::hold;
     number_ = ++mine_->ask;
     mine_->asked = at_.clock.now();
     if (first != &asking::hold) mine_->now = standing::phase::asking;
@@ -68,7 +67,7 @@ void asking::begin() {
   }
 }
 
-bool asking::over() const { return mine_->ask != number_; }
+bool asking::over() const { return told_ || mine_->ask != number_; }
 
 void asking::send(std::vector<sent> all) {
   std::vector<connection::asked> requests;
@@ -85,7 +84,7 @@ void asking::send(std::vector<sent> all) {
                         }});
   }
   try {
-    at_.wire.send(requests);
+    at_.wire.send(requests, mine_->session);
   } catch (const error& why) {
     bool may_stand = false;
     {
@@ -112,7 +111,9 @@ void asking::make_parents() {
   }
   requests.back().then = [this, failure](response& said) {
     const bool made = said.ok() || said.exists_already();
-    if (!made) return fail_below(mine_->place, failure->ok() ? said : *failure);
+    // Containers may vanish, empty, while others are made below them.
+    const bool vanished = said.no_node() && failure->no_node();
+    if (!made && !vanished) return fail_below(mine_->place, failure->ok() ? said : *failure);
     go_on();
   };
   send(std::move(requests));
@@ -204,9 +205,10 @@ void asking::busy() {
     const std::lock_guard guard{at_.table.mutex};
     if (over()) return;
   }
-  const auto self = shared_from_this();
-  leave(at_, mine_, nullptr);
-  tell(seam::answer{.result = seam::ask_result::busy, .granted = {}, .look_after = {}});
+  // Whoever tries after this shall not find our try in its way.
+  leave(at_, mine_, [self = shared_from_this()](response&) {
+    self->tell(seam::answer{.result = seam::ask_result::busy, .granted = {}, .look_after = {}});
+  });
 }
 
 /// An ephemeral node lets nobody make children, and the server says so as if it were a matter of
@@ -239,6 +241,7 @@ void asking::fail(const error& why) {
     const std::lock_guard guard{at_.table.mutex};
     if (over()) return;
     ++mine_->ask;
+    at_.table.unwatch(mine_);  // it may never have been set
     if (std::exchange(mine_->expects_news, false)) at_.wire.expect_news(-1);
     // Nobody withdraws what has failed for sure.
     leaves = mine_->sent && !why.outcome_unknown();
@@ -249,6 +252,10 @@ void asking::fail(const error& why) {
 }
 
 void asking::tell(const outcome& what) {
+  {
+    const std::lock_guard guard{at_.table.mutex};
+    told_ = true;
+  }
   if (const told then = std::exchange(then_, nullptr)) then(what);
 }
 

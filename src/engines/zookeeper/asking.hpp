@@ -77,6 +77,7 @@ class asking : public std::enable_shared_from_this<asking> {
 
   told then_;
   std::uint64_t number_ = 0;
+  bool told_ = false;  ///< guarded by the table's mutex
 };
 
 }  // namespace crosslock::zookeeper

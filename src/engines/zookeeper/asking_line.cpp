@@ -95,22 +95,29 @@ void asking_line::find() {
 void asking_line::found(response& listed) {
   if (listed.no_node()) return start_over();
   if (!listed.ok()) return fail(listed, "list '" + name().str() + "'");
+  std::vector<sent> all;
   for (const std::string& child : listed.names) {
     const auto node = read_node(child);
-    if (!node || node->owner != claim().owner) continue;
-    std::vector<sent> all;
-    all.push_back({exists(node_in(child)), [this, child, listed](response& said) mutable {
-                     if (said.cut_off()) return fail(said, "look at " + child);
-                     // Another session of ours may have left it: it is about to vanish.
-                     const bool ours = said.facts.owner == at_.wire.now().id ||
-                                       seam::mutated(seam::mutant::any_node_of_ours);
-                     if (!said.ok() || !ours) return start_over();
-                     take_node(node_in(child), said.facts.born);
-                     judge(listed);
-                   }});
-    return send(std::move(all));
+    if (node && node->owner == claim().owner) all.push_back({exists(node_in(child)), nullptr});
   }
-  start_over();
+  if (all.empty()) return start_over();
+  const auto ours = std::make_shared<std::optional<std::pair<std::string, std::int64_t>>>();
+  for (sent& one : all) {
+    one.then = [this, ours, path = one.what.path](response& said) {
+      // Another session of ours may have left it: it is about to vanish.
+      const bool present =
+          said.facts.owner == at_.wire.now().id || seam::mutated(seam::mutant::any_node_of_ours);
+      if (said.ok() && present && !*ours) *ours = {path, said.facts.born};
+    };
+  }
+  all.back().then = [this, ours, last = all.back().then, listed](response& said) mutable {
+    last(said);
+    if (said.cut_off()) return fail(said, "look at the line of '" + name().str() + "'");
+    if (!*ours) return start_over();
+    take_node((*ours)->first, (*ours)->second);
+    judge(listed);
+  };
+  send(std::move(all));
 }
 
 void asking_line::judge(response& listed) {

@@ -197,6 +197,11 @@ void asking_permits::wait_behind(const node& before, bool only_for_a_moment) {
   const time_point now = at_.clock.now();
   std::vector<sent> all;
   all.push_back({read(path, true), [this, now, only_for_a_moment](response& said) {
+                   if (only_for_a_moment && !said.ok()) {
+                     const std::lock_guard guard{at_.table.mutex};
+                     // An event of an older watch has made it go on already.
+                     if (!std::exchange(mine_->go_on, nullptr)) return;
+                   }
                    if (said.no_node()) return look();
                    if (!said.ok()) return fail(said, "watch the line of '" + name().str() + "'");
                    if (!only_for_a_moment) in_line(now);

@@ -11,18 +11,11 @@
 
 namespace crosslock::zookeeper {
 
-void claims::add(const standing_ref& one) {
-  standing_ref& mine = all_[one->claim.owner];
-  if (mine && mine != one) replaced_.push_back(mine);
-  mine = one;
-}
-
 void claims::forget(const standing_ref& one) {
   unwatch(one);
   one->go_on = nullptr;
   if (!one->node.empty()) guarded_.erase(one->node);
   for (const std::string& each : one->leases) guarded_.erase(each);
-  std::erase(replaced_, one);
   const auto it = all_.find(one->claim.owner);
   if (it != all_.end() && it->second == one) all_.erase(it);
 }
@@ -53,8 +46,8 @@ std::vector<standing_ref> claims::take_watchers(const std::string& path) {
 }
 
 std::vector<standing_ref> claims::all() const {
-  std::vector<standing_ref> found = replaced_;
-  found.reserve(all_.size() + replaced_.size());
+  std::vector<standing_ref> found;
+  found.reserve(all_.size());
   for (const auto& [owner, one] : all_) found.push_back(one);
   return found;
 }
@@ -100,9 +93,13 @@ request removal(const standing& one) {
 }
 
 void settle(desk& at, const standing_ref& one, response& said, const hearer& then) {
-  if (!said.cut_off()) {
+  {
     const std::lock_guard guard{at.table.mutex};
-    at.table.forget(one);
+    if (said.ok() || said.no_node()) {
+      at.table.forget(one);
+    } else {
+      one->refused = !said.cut_off();
+    }
   }
   if (then) then(said);
 }
@@ -122,7 +119,7 @@ void remove_each(desk& at, const standing_ref& one, const std::vector<std::strin
     last(said);
     settle(at, one, *worst, then);
   };
-  at.wire.send(all);
+  at.wire.send(all, one->session);
 }
 
 /// Everybody's node has the same path: is it ours?
@@ -141,7 +138,7 @@ void remove_if_ours(desk& at, const standing_ref& one, const hearer& then) {
                    }
                    leave(at, one, then);
                  }});
-  at.wire.send(all);
+  at.wire.send(all, one->session);
 }
 
 /// A request was answered by nobody: look for what it has left.
@@ -169,7 +166,7 @@ void remove_unknown(desk& at, const standing_ref& one, const hearer& then) {
                      settle(at, one, refused, then);
                    }
                  }});
-  at.wire.send(all);
+  at.wire.send(all, one->session);
 }
 
 }  // namespace
@@ -202,7 +199,7 @@ void leave(desk& at, const standing_ref& one, hearer then) {
     if (unknown && at.single) return remove_if_ours(at, one, then);
     if (unknown) return remove_unknown(at, one, then);
     if (!several.empty()) return remove_each(at, one, several, then);
-    if (!all.empty()) return at.wire.send(all);
+    if (!all.empty()) return at.wire.send(all, one->session);
   } catch (const error&) {
     // It stays a claim that leaves: the next connection of this session removes it.
     if (then) then(refused);

@@ -55,6 +55,8 @@ struct standing {
   time_point since{};
   bool guarded = false;  ///< we hear when somebody removes it by hand
 
+  bool refused = false;  ///< leaving: the server would not have it, so again later
+
   bool expects_news = false;  ///< no thread listens for it
 };
 
@@ -70,8 +72,7 @@ class claims {
     const auto it = all_.find(owner);
     return it == all_.end() ? nullptr : it->second;
   }
-  /// Takes the place of one with the same owner that is still leaving; that one is not forgotten.
-  void add(const standing_ref& one);
+  void add(const standing_ref& one) { all_.insert_or_assign(one->claim.owner, one); }
   void forget(const standing_ref& one);
   void watch(const standing_ref& one, const std::string& path);
   void unwatch(const standing_ref& one);
@@ -94,7 +95,6 @@ class claims {
     }
   };
   std::unordered_map<owner_id, standing_ref, hash> all_;
-  std::vector<standing_ref> replaced_;
   std::unordered_multimap<std::string, standing_ref> watching_;
   std::unordered_map<std::string, standing_ref> guarded_;
 };

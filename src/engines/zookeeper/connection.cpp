@@ -145,6 +145,7 @@ void connection::note_state(time_point before) {
 
 void connection::leave_connected() {
   if (state_ != standing::connected) return;
+  attempt_on_ = -1;
   arrived_.push_back({.what = arrival::signal::suspended});
 }
 
@@ -235,19 +236,45 @@ void connection::make_ancestors(const std::string& path) {
 }
 
 void connection::tend(time_point now) {
-  if (closing_ || refusal_) return;
+  if (closing_) return;
+  if (refusal_) return try_again_after_refusal(now);
   if (state_ == standing::ended) drop_handle();
   if (handle_ == nullptr) {
     if (now >= handle_again_at_) make_handle();
     return;
   }
-  if (state_ != standing::connected) return;
+  if (state_ != standing::connected) return give_up_attempt(now);
   const bool silent = unanswered_since_ && now - *unanswered_since_ > timeout_ / 3;
   if (silent) return hang_up();
   if (now < next_heartbeat_) return;
   next_heartbeat_ = now + heartbeat_interval(timeout_, how_.tick);
   if (session_node_made_) send_heartbeat(now);
   arrived_.push_back({.what = arrival::signal::beat});
+}
+
+/// What was refused may be allowed by now; but whoever opens is told at once.
+void connection::try_again_after_refusal(time_point now) {
+  if (!thread_ || now < handle_again_at_) return;
+  handle_again_at_ = now + 1s;
+  if (state_ != standing::connected) return;
+  refusal_.reset();
+  session_node_tries_ = 0;
+  make_session_node();
+}
+
+duration connection::attempt_longest() const noexcept {
+  return std::max<duration>(how_.session / 8, 500ms);
+}
+
+/// The library would wait for a server that accepts and never answers for two thirds of a session.
+void connection::give_up_attempt(time_point now) {
+  if (attempt_on_ != descriptor_) {
+    attempt_on_ = descriptor_;
+    attempt_began_ = now;
+  }
+  if (descriptor_ < 0 || now - attempt_began_ < attempt_longest()) return;
+  attempt_on_ = -1;
+  shutdown(descriptor_, SHUT_RDWR);
 }
 
 void connection::send_heartbeat(time_point now) {

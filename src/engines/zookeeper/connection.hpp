@@ -86,7 +86,8 @@ class connection {
     request what;
     hearer then;
   };
-  void send(std::span<asked> requests);
+  /// `session`: only in that one; 0: in any.
+  void send(std::span<asked> requests, session_number session = 0);
   /// Until the flight has landed; false when it has not by `give_up`.
   bool await(flight& mine, time_point give_up);
   /// One request after another, waited for. Throws `timed_out` or `unreachable`.
@@ -143,6 +144,9 @@ class connection {
   void make_session_node();
   void make_ancestors(const std::string& path);
   void tend(time_point now);
+  void try_again_after_refusal(time_point now);
+  void give_up_attempt(time_point now);
+  duration attempt_longest() const noexcept;
   void send_heartbeat(time_point now);
   void heartbeat_answered(std::uint64_t number, time_point sent, const response& said);
   void note_server_time(std::int64_t ms, time_point when);
@@ -179,6 +183,8 @@ class connection {
   int last_failure_ = 0;
   int refused_ = 0;  ///< so often there was nobody
   int descriptor_ = -1;
+  int attempt_on_ = -1;         ///< the descriptor by which a server is being tried ...
+  time_point attempt_began_{};  ///< ... since then
   standing state_ = standing::none;
   std::optional<error> refusal_;  ///< why sessions are useless here
   bool driving_ = false;

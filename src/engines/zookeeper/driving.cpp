@@ -4,6 +4,7 @@
 #include "engines/zookeeper/arrival.hpp"
 #include "engines/zookeeper/connection.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -67,15 +68,21 @@ void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until
   if (handle_ != nullptr) {
     note_refusal(zookeeper_interest(handle_, &descriptor_, &interest, &patience));
     note_state(before);
-    if (!arrived_.empty() || state_ == standing::ended) return;
+    if (!arrived_.empty() || (state_ == standing::ended && !refusal_)) return;
   }
   std::array<pollfd, 2> fds{{{bell_, POLLIN, 0}, {descriptor_, 0, 0}}};
   if ((interest & ZOOKEEPER_READ) != 0) fds[1].events |= POLLIN;
   if ((interest & ZOOKEEPER_WRITE) != 0) fds[1].events |= POLLOUT;
   duration longest =
       std::chrono::seconds{patience.tv_sec} + std::chrono::microseconds{patience.tv_usec};
-  if (state_ == standing::connected) longest = std::min(longest, next_heartbeat_ - before);
-  if (handle_ == nullptr) longest = std::min(longest, handle_again_at_ - before);
+  if (state_ == standing::connected && !refusal_) {
+    longest = std::min(longest, next_heartbeat_ - before);
+  } else if (state_ != standing::connected) {
+    longest = std::min(longest, attempt_longest());
+    // The library lets commands inherit it.
+    if (descriptor_ >= 0) fcntl(descriptor_, F_SETFD, FD_CLOEXEC);
+  }
+  if (handle_ == nullptr || refusal_) longest = std::min(longest, handle_again_at_ - before);
   longest = std::clamp<duration>(std::min(longest, until - before), 0ns, idle_longest);
   const auto ns = longest.count();
   const timespec span{static_cast<time_t>(ns / 1'000'000'000),
@@ -141,7 +148,7 @@ void connection::tell(arrival& what) {
 /// wait for the same silence. But a server that is merely slow must not lose its clients time and
 /// again, for then no heartbeat would ever be proven.
 void connection::hang_up_if_silent(time_point since) noexcept {
-  constexpr duration silence = 150ms;
+  const duration silence = std::max<duration>(timeout_ / 8, 500ms);
   const time_point now = clock_.now();
   const bool silent = received_ < since && now - since >= silence;
   if (silent && state_ == standing::connected && now - hung_up_ > timeout_ / 2) hang_up();
@@ -174,6 +181,12 @@ bool connection::await(flight& mine, time_point give_up) {
 
 void connection::wait_until(time_point give_up, const std::function<bool()>& ready) {
   std::unique_lock guard{mutex_};
+  const struct leaving {
+    connection& at;
+    ~leaving() {
+      if (!at.driving_) at.leave_seat();
+    }
+  } whatever_happens{*this};
   flight mine;
   ++calls_;
   while (!ready()) {
@@ -193,7 +206,6 @@ void connection::wait_until(time_point give_up, const std::function<bool()>& rea
     guard.lock();
     parked_.remove(&mine);
   }
-  if (!driving_) leave_seat();
 }
 
 void connection::require(time_point give_up) {
@@ -206,11 +218,14 @@ void connection::refuse_unconnected() const {
   throw make_error(errc::unreachable, why);
 }
 
-void connection::send(std::span<asked> requests) {
+void connection::send(std::span<asked> requests, session_number session) {
   const std::lock_guard guard{mutex_};
   if (closing_) throw make_error(errc::closed, "the client was closed");
   if (refusal_) throw error{*refusal_};
   if (state_ != standing::connected) refuse_unconnected();
+  if (session != 0 && (session_id_ == 0 || session != session_)) {
+    throw make_error(errc::unreachable, how_.shown + ": the session has ended");
+  }
   for (asked& one : requests) submit(one);
   if (!driving_) return;
   // Normally everything has been written by now. What has not must wait for room.

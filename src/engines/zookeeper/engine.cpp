@@ -1,4 +1,4 @@
-// Claims, and what becomes of them. Inspection is in engine_look.cpp, cells are in engine_cells.cpp.
+// Claims, and what becomes of them. Inspection is in engine_look.cpp, cells in engine_cells.cpp.
 //
 // Nothing here touches a member after it has called turn with the last that it has to say: the core
 // may close the engine then.
@@ -53,7 +53,11 @@ engine::engine(connection_settings where, const preferences& how, std::string wh
 
 engine::~engine() { close(); }
 
-void engine::close() noexcept { wire_.close(); }
+void engine::close() noexcept {
+  wire_.close();
+  const std::lock_guard guard{table_.mutex};
+  for (const standing_ref& one : table_.all()) one->go_on = nullptr;
+}
 
 std::string engine::path_of_name(const lock_name& name) const {
   return path_of(wire_.root(), name);
@@ -72,7 +76,12 @@ standing_ref engine::stand(const seam::claim& claim) {
   const std::lock_guard guard{table_.mutex};
   standing_ref mine = table_.find(claim.owner);
   if (!mine || mine->now == standing::phase::leaving) {
-    mine = std::make_shared<standing>();
+    const standing_ref before = std::exchange(mine, std::make_shared<standing>());
+    if (before) {  // what is left of it, if anything, is found and used
+      mine->session = before->session;
+      mine->sent = before->sent;
+      table_.forget(before);
+    }
     mine->place = path_of_name(*claim.name);
     mine->parent = claim.mode == claim_mode::permit ? mine->place + "/locks" : mine->place;
     mine->claim = claim;
@@ -112,6 +121,7 @@ void engine::ask_async(const seam::claim& claim, time_point /*give_up*/) {
     const std::lock_guard guard{table_.mutex};
     more = !std::exchange(mine->expects_news, true);
   }
+  if (more) wire_.expect_news(1);
   asking::about(desk_, mine, [this, claim](const asking::outcome& result) {
     const seam::claim_key key{*claim.name, claim.owner};
     if (const auto* why = std::get_if<error>(&result)) {
@@ -119,7 +129,6 @@ void engine::ask_async(const seam::claim& claim, time_point /*give_up*/) {
     }
     turn_.answered(key, std::get<seam::answer>(result));
   })->begin();
-  if (more) wire_.expect_news(1);
 }
 
 response engine::leave_and_wait(const standing_ref& one, time_point give_up) {
@@ -346,11 +355,13 @@ void engine::resumed(session_number session) noexcept {
 void engine::ended(session_number session) noexcept {
   std::vector<standing_ref> lost;
   std::vector<standing_ref> waiting;
+  std::vector<std::function<void()>> staying;
   {
     const std::lock_guard guard{table_.mutex};
     for (const standing_ref& one : table_.all()) {
       if (one->session != session) continue;
       table_.unwatch(one);
+      if (one->go_on) staying.push_back(std::exchange(one->go_on, nullptr));
       if (one->now == standing::phase::waiting) waiting.push_back(one);
       if (one->now == standing::phase::held) lost.push_back(one);
       if (one->now == standing::phase::held || one->now == standing::phase::leaving) {
@@ -358,6 +369,7 @@ void engine::ended(session_number session) noexcept {
       }
     }
   }
+  for (const auto& go_on : staying) go_on();  // to fail
   if (say_) say_(log_level::warning, wire_.shown() + ": the session has ended");
   for (const standing_ref& one : lost) {
     turn_.failed(
@@ -373,9 +385,11 @@ void engine::ended(session_number session) noexcept {
 void engine::beat() noexcept {
   const time_point old_enough = clock_.now() - wire_.beat_interval() / 2;
   std::vector<std::pair<standing_ref, std::string>> to_guard;
+  std::vector<standing_ref> refused;
   {
     const std::lock_guard guard{table_.mutex};
     for (const standing_ref& one : table_.all()) {
+      if (std::exchange(one->refused, false)) refused.push_back(one);
       if (one->now != standing::phase::held || one->guarded || one->since > old_enough) continue;
       one->guarded = true;
       if (!one->node.empty()) to_guard.emplace_back(one, one->node);
@@ -384,13 +398,15 @@ void engine::beat() noexcept {
     for (const auto& [one, path] : to_guard) table_.guard(one, path);
   }
   for (const auto& [one, path] : to_guard) guard_node(one, path);
+  for (const standing_ref& one : refused) leave(desk_, one, nullptr);
 }
 
 void engine::guard_node(const standing_ref& one, const std::string& path) {
   std::vector<connection::asked> all;
   // Reading, unlike exists, leaves no watch behind where nothing is.
   all.push_back({read(path, true), [this, one, path](response& said) {
-                   if (said.no_node()) return told_gone(one, path);
+                   const bool others = said.ok() && said.facts.owner != wire_.now().id;
+                   if (said.no_node() || others) return told_gone(one, path);
                    if (said.ok()) return;
                    const std::lock_guard guard{table_.mutex};
                    one->guarded = false;  // at the next beat

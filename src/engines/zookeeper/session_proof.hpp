@@ -68,8 +68,7 @@ class session_proof {
 /// apart, and so that one heartbeat, or the second next, goes out just a tick after each answer. A
 /// session lasts four ticks at least.
 inline duration heartbeat_interval(duration timeout, duration tick) {
-  const duration whole = tick + tick / 16;
-  return whole <= timeout / 6 ? whole : tick / 2 + tick / 20;
+  return tick + tick / 16 <= timeout / 8 ? timeout / 8 : tick / 2 + tick / 20;
 }
 
 }  // namespace crosslock::zookeeper

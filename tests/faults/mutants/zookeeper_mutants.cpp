@@ -56,8 +56,8 @@ class zookeeper_mutants : public testing::TestWithParam<seam::mutant> {
 };
 
 // A claim whose outcome is unknown finds a node with its own id that belongs to another session: so
-// it looks when a client has begun a new session while the ensemble has not yet removed what the old
-// one left. Such a node is about to vanish, and lets nobody in.
+// it looks when a client has begun a new session while the ensemble has not yet removed what the
+// old one left. Such a node is about to vanish, and lets nobody in.
 TEST_P(zookeeper_mutants, M6_a_node_of_another_session_is_not_taken_for_ones_own) {
   const client one = connect(wire_.port());
   const client other = connect(server_.port());
