@@ -30,15 +30,19 @@ def check(tally):
     check_urls(tally)
     check_nobody(tally)
     with tempfile.TemporaryDirectory(prefix="crosslock-zookeeper-") as folder:
-        with zookeeper_server(folder) as place:
+        with zookeeper_server(folder) as server:
+            place, url = server.place, f"zk://{server.place}?tick=100ms"
             check_sessions(tally, place)
-            check_receipts(tally, f"zk://{place}?tick=100ms")
-            check_nodes(tally, f"zk://{place}?tick=100ms")
-            check_kazoo(tally, f"zk://{place}?tick=100ms&naming=kazoo")
-            check_removal(tally, f"zk://{place}?tick=100ms")
+            check_hosts(tally, place)
+            check_receipts(tally, url)
+            check_nodes(tally, url)
+            check_kazoo(tally, f"{url}&naming=kazoo")
+            check_removal(tally, url)
             check_user(tally, folder, place)
             check_doctor(tally, place)
             check_single(tally, place)
+            check_outage(tally, server)
+            check_end_of_server(tally, server)
 
 
 def check_urls(tally):
@@ -84,6 +88,14 @@ def check_sessions(tally, place):
                         env=environment())
     tally.check("a session that the server makes shorter than four ticks is refused",
                 code == 78 and "60000 ms" in err and "20000 ms" in err, f"{code} {err}")
+
+
+def check_hosts(tally, place):
+    for url in (f"zookeeper://{place}?tick=100ms", f"zk://127.0.0.1:1,{place}?tick=100ms",
+                f"zk://{place},127.0.0.1:1/ch/root?tick=100ms"):
+        code, out, err = once("--url", url, "a", "echo", "ran", env=environment())
+        tally.check(f"{url.replace(place, 'PLACE')} is a place for locks", (code, out, err)
+                    == (0, "ran\n", ""), f"{code} {out}{err}")
 
 
 def check_receipts(tally, url):
@@ -197,3 +209,27 @@ def check_single(tally, place):
     for words in (["-s", "single"], ["--permits", "2", "single"]):
         code, _, err = ask(url, "run", *words, "--", "true")
         tally.check(f"strategy=single: {words} is not supported: 78", code == 78, f"{code} {err}")
+
+
+def check_outage(tally, server):
+    url = f"zk://{server.place}?tick=100ms&session=20s"
+    with holder(url, "outage") as held:
+        server.kill()
+        server.start()
+        seen = shown(url, "outage")["holders"]
+        tally.check("a hold outlives a restart of the server within its session",
+                    [(one["pid"], one["fence"]) for one in seen] == [(held.pid, held.fence)],
+                    str(seen))
+        code, _, err = held.end()
+        tally.check("and is given back as always",
+                    (code, err) == (143, "") and objects(url, "list", "--json") == [],
+                    f"{code} {err}")
+
+
+def check_end_of_server(tally, server):
+    with holder(f"zk://{server.place}?tick=100ms&session=2s", "end") as held:
+        server.kill()
+        code, _, err = held.end(0)
+        tally.check("without any server a command is stopped before its session can end: 79",
+                    code == 79 and "'end' could not be renewed; the command was stopped in time" in err,
+                    f"{code} {err}")

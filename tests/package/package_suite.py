@@ -10,7 +10,7 @@ from pathlib import Path
 
 import snippets
 from tally import ROOT, environment, run
-from zookeeper_server import zookeeper_server
+from zookeeper_server import zookeeper_url
 
 CONSUMER = ROOT / "tests" / "package"
 # The C++ run time; anything else in a consumer is one of ours or one too many.
@@ -60,8 +60,8 @@ def server_of(engine, program):
         return
     with tempfile.TemporaryDirectory(prefix="crosslock-package-") as folder:
         if engine == "zookeeper":
-            with zookeeper_server(folder) as place:
-                yield f"zk://{place}?tick=100ms"
+            with zookeeper_url(folder) as url:
+                yield url
             return
         with subprocess.Popen(["redis-server", "--port", "0", "--save", "", "--unixsocket",
                                f"{folder}/socket"], cwd=folder, stdout=subprocess.PIPE,

@@ -36,49 +36,56 @@ def settings(folder, port):
         "forceSync": "no", "preAllocSize": 1024}.items())
 
 
-def start(folder, port):
-    """The process when it serves; None when the port was somebody else's."""
-    config = Path(folder) / "zoo.cfg"
-    config.write_text(settings(folder, port))
-    with open(Path(folder) / "zookeeper.log", "w") as log:
-        server = subprocess.Popen(
-            ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
-             "-Djava.net.preferIPv4Stack=true", "-Dzookeeper.jmx.log4j.disable=true",
-             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", JARS, MAIN, config],
-            stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and server.poll() is None:
-        if "Mode: " in said_by(port, "srvr"):
-            return server
-        time.sleep(0.02)
-    stop(server)
-    return None
+class ZooKeeper:
+    """Serves when it is made, with `place` as its host:port. Its sessions last 400 ms to a minute."""
 
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        for _ in range(10):
+            # Below those that the system gives out by itself, which others may just have closed.
+            self.port = random.SystemRandom().randrange(20000, 32000)
+            self.place = f"127.0.0.1:{self.port}"
+            if self.start():
+                return
+        raise RuntimeError((self.folder / "zookeeper.log").read_text())
 
-def stop(server):
-    server.kill()
-    server.wait()
+    def start(self):
+        """True when it serves; false when the port was somebody else's."""
+        config = self.folder / "zoo.cfg"
+        config.write_text(settings(self.folder, self.port))
+        with open(self.folder / "zookeeper.log", "w") as log:
+            self.process = subprocess.Popen(
+                ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                 "-XX:-UsePerfData", "-Djava.net.preferIPv4Stack=true",
+                 "-Dzookeeper.jmx.log4j.disable=true",
+                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", JARS, MAIN, config],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and self.process.poll() is None:
+            if "Mode: " in said_by(self.port, "srvr"):
+                return True
+            time.sleep(0.02)
+        self.kill()
+        return False
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
 
 @contextmanager
 def zookeeper_server(folder):
-    """Yields host:port. Its sessions last 400 ms to a minute."""
-    for _ in range(10):
-        # Below those that the system gives out by itself, which others may just have closed.
-        port = random.SystemRandom().randrange(20000, 32000)
-        if server := start(folder, port):
-            try:
-                yield f"127.0.0.1:{port}"
-            finally:
-                stop(server)
-            return
-    raise RuntimeError((Path(folder) / "zookeeper.log").read_text())
+    server = ZooKeeper(folder)
+    try:
+        yield server
+    finally:
+        server.kill()
 
 
 @contextmanager
 def zookeeper_url(folder):
-    with zookeeper_server(folder) as place:
-        yield f"zk://{place}?tick={TICK_MS}ms"
+    with zookeeper_server(folder) as server:
+        yield f"zk://{server.place}?tick={TICK_MS}ms"
 
 
 def shell(url, *words):
