@@ -83,8 +83,16 @@ void asking::send(std::vector<sent> all) {
                           }
                         }});
   }
+  session_number session = 0;
+  {
+    const std::lock_guard guard{at_.table.mutex};
+    session = mine_->session;
+  }
   try {
-    at_.wire.send(requests, mine_->session);
+    if (session == 0) {
+      throw make_error(errc::unreachable, at_.wire.shown() + ": there is no session yet");
+    }
+    at_.wire.send(requests, session);
   } catch (const error& why) {
     bool may_stand = false;
     {
@@ -112,7 +120,7 @@ void asking::make_parents() {
   requests.back().then = [this, failure](response& said) {
     const bool made = said.ok() || said.exists_already();
     // Containers may vanish, empty, while others are made below them.
-    const bool vanished = said.no_node() && failure->no_node();
+    const bool vanished = said.no_node() && (failure->ok() || failure->no_node());
     if (!made && !vanished) return fail_below(mine_->place, failure->ok() ? said : *failure);
     go_on();
   };

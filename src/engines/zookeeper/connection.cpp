@@ -256,10 +256,15 @@ void connection::tend(time_point now) {
 void connection::try_again_after_refusal(time_point now) {
   if (!thread_ || now < handle_again_at_) return;
   handle_again_at_ = now + 1s;
-  if (state_ != standing::connected) return;
-  refusal_.reset();
-  session_node_tries_ = 0;
-  make_session_node();
+  if (state_ == standing::ended) {
+    refusal_.reset();
+    drop_handle();
+    make_handle();
+  } else if (state_ == standing::connected && timeout_ >= 4 * how_.tick) {
+    refusal_.reset();
+    session_node_tries_ = 0;
+    make_session_node();
+  }
 }
 
 duration connection::attempt_longest() const noexcept {

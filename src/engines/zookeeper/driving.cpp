@@ -101,7 +101,10 @@ void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until
   if (events == 0) return;
   const time_point processed = clock_.now();
   if ((events & ZOOKEEPER_READ) != 0) received_ = processed;
-  note_refusal(zookeeper_process(handle_, events));
+  const int code = zookeeper_process(handle_, events);
+  // It has closed the descriptor: the number may be somebody else's soon.
+  if (code != ZOK && code != ZNOTHING) descriptor_ = attempt_on_ = -1;
+  note_refusal(code);
   note_state(processed);
 }
 
@@ -235,7 +238,8 @@ void connection::send(std::span<asked> requests, session_number session) {
   const time_point before = clock_.now();
   zookeeper_interest(handle_, &descriptor, &interest, &patience);
   note_state(before);
-  if ((interest & ZOOKEEPER_WRITE) != 0 || !arrived_.empty()) ring();
+  if (descriptor != descriptor_) descriptor_ = attempt_on_ = -1;
+  if ((interest & ZOOKEEPER_WRITE) != 0 || !arrived_.empty() || descriptor_ < 0) ring();
 }
 
 namespace {
