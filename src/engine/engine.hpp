@@ -34,6 +34,7 @@ struct traits {
   bool first_come = false;        ///< the server keeps a line and grants in its order
   bool pushes = false;            ///< waiters are woken by the server
   bool tells_wanted = false;      ///< holders learn that others wait
+  bool tells_when_asked = false;  ///< the same for exclusive ones, from listen_for_wanted on
   bool reserves_fences = false;   ///< a renewal can bring another block of fences
   bool lease_is_session = false;  ///< one lease for everything this client holds
   bool outlives_process = false;  ///< a hold can be detached and taken up by another process
@@ -103,6 +104,9 @@ class engine {
   /// Fills in the outcome of each item. Compares owner and fence, never creates.
   virtual void renew(std::span<renewal> batch, time_point give_up) = 0;
   virtual release_answer release(const grant& grant, time_point give_up) = 0;
+  /// An exclusive grant is being passed on within this client: from now on turn::wanted when others
+  /// wait behind it, also if they do already. Sends and returns.
+  virtual void listen_for_wanted(claim_key /*key*/) noexcept {}
   /// Takes a detached grant over under next.owner, so that the receipt is worth nothing any more.
   /// Empty when it is no longer there.
   virtual std::optional<grant> adopt(const grant& detached, const claim& next,

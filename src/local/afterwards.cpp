@@ -40,6 +40,7 @@ void line::afterwards::run() {
   if (wake_) home.engine().rouse(home.clock(), *wake_);
   for (seam::park_word* word : more_wakes_) home.engine().rouse(home.clock(), *word);
   for (loss& told : losses_) tell_loss(told);
+  if (listened_) home.engine().listen_for_wanted({*listened_->name, listened_->owner});
   for (const seam::claim& claim : withdrawn_) {
     if (withdraw_here_) {
       home.keeper().withdraw(claim);

@@ -15,6 +15,8 @@ class line::afterwards {
   void ask(std::uint64_t round) { asks_.push_back(round); }
   /// This runs on the keeper's clock thread: no request may be made here.
   void ask_elsewhere() { ask_elsewhere_ = true; }
+  /// The engine shall tell when others wait behind this grant.
+  void listen(const seam::claim& granted) { listened_ = granted; }
   void plan(time_point moment, std::uint64_t round);
   void withdraw(const seam::claim& claim) { withdrawn_.push_back(claim); }
   /// The caller has given up and its server answers: leave the line before it returns.
@@ -50,6 +52,7 @@ class line::afterwards {
     std::shared_ptr<std::atomic<bool>> given_back;
   };
   std::optional<late_release> released_;
+  std::optional<seam::claim> listened_;
   std::vector<loss> losses_;
 };
 

@@ -153,7 +153,7 @@ bool line::take(waiter& head, const seam::grant& grant, acquire_cause cause, aft
   mine->drawn_fence = grant.first.value();
   mine->last_fence = grant.last.value();
   const time_point now = home_.clock().now();
-  mine->wanted = mine->wanted || grant.wanted || !home_.engine().about().tells_wanted;
+  mine->wanted = mine->wanted || grant.wanted || !told_of_wanted(mine->claim.mode);
   mine->wanted_since = now;
   const time_point begun = home_.engine().about().lease_is_session ? grant.asked : grant.sent;
   const bool revoked = begun <= head.attempt.revoked_at;
@@ -223,7 +223,11 @@ bool line::may_pass_now(const tenancy& grant, time_point now) const {
 
 void line::pass(const std::shared_ptr<tenancy>& grant, time_point now, afterwards& after) {
   waiter& next = queue_.pop_front();
-  if (grant->wanted) ++grant->passes_while_wanted;
+  if (grant->wanted) {
+    ++grant->passes_while_wanted;
+  } else if (home_.engine().about().tells_when_asked && !std::exchange(grant->listens, true)) {
+    after.listen(grant->claim);
+  }
   use(next, grant, draw_fence(*grant), now, acquire_cause::passed);
   home_.keeper().hold_begins(*grant, now);
   notify(next, after);
@@ -235,6 +239,12 @@ std::int64_t line::draw_fence(tenancy& grant) {
     home_.keeper().renew_soon(grant);
   }
   return grant.draw_fence();
+}
+
+/// Who is never told must reckon with it always.
+bool line::told_of_wanted(claim_mode mode) const {
+  const seam::traits& engine = home_.engine().about();
+  return engine.tells_wanted || (engine.tells_when_asked && mode == claim_mode::exclusive);
 }
 
 void line::note_wanted(tenancy& grant) {

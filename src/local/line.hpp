@@ -100,6 +100,7 @@ class line final : public tenure_listener, public std::enable_shared_from_this<l
   void pass(const std::shared_ptr<tenancy>& grant, time_point now, afterwards& after);
   std::int64_t draw_fence(tenancy& grant);
   void note_wanted(tenancy& grant);
+  bool told_of_wanted(claim_mode mode) const;
   void tell_users(tenancy& grant, loss_reason reason, afterwards& after);
   void hurry_upgrade(const tenancy& grant, afterwards& after);
   waiter* head_of(const owner_id& owner) const;

@@ -27,6 +27,7 @@ class tenancy final : public tenure {
   std::int64_t more_first = 0;  ///< a further block, reserved by a renewal; 0: none
   std::int64_t more_last = 0;
   bool wanted = false;
+  bool listens = false;  ///< the engine was asked to tell
   std::uint32_t passes_while_wanted = 0;
   time_point wanted_since{};
   std::shared_ptr<retired_grant> retired;  ///< an upgrade: the shared grant it came from

@@ -176,6 +176,9 @@ void asking::hold() {
   {
     const std::lock_guard guard{at_.table.mutex};
     if (over()) return;
+    if (mine_->node.empty() && mine_->leases.empty()) {
+      throw make_error(errc::unreachable, "'" + name().str() + "': its session has ended");
+    }
     granted = at_.grant_of(*mine_);
     if (granted) {
       at_.table.unwatch(mine_);

@@ -16,8 +16,18 @@ void claims::forget(const standing_ref& one) {
   one->go_on = nullptr;
   if (!one->node.empty()) guarded_.erase(one->node);
   for (const std::string& each : one->leases) guarded_.erase(each);
+  const auto listener = listening_.find(one->parent);
+  if (listener != listening_.end() && listener->second == one) listening_.erase(listener);
   const auto it = all_.find(one->claim.owner);
   if (it != all_.end() && it->second == one) all_.erase(it);
+}
+
+standing_ref claims::take_listener(const std::string& parent) {
+  const auto found = listening_.find(parent);
+  if (found == listening_.end()) return nullptr;
+  const standing_ref holder = std::move(found->second);
+  listening_.erase(found);
+  return holder;
 }
 
 void claims::watch(const standing_ref& one, const std::string& path) {

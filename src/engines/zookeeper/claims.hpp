@@ -84,6 +84,9 @@ class claims {
     const auto it = guarded_.find(path);
     return it == guarded_.end() ? nullptr : it->second;
   }
+  /// The holder hears when the line behind it changes; told once.
+  void listen(const standing_ref& holder) { listening_[holder->parent] = holder; }
+  standing_ref take_listener(const std::string& parent);
   std::vector<standing_ref> all() const;
 
  private:
@@ -97,6 +100,7 @@ class claims {
   std::unordered_map<owner_id, standing_ref, hash> all_;
   std::unordered_multimap<std::string, standing_ref> watching_;
   std::unordered_map<std::string, standing_ref> guarded_;
+  std::unordered_map<std::string, standing_ref> listening_;
 };
 
 /// What everybody needs who works on a claim. Outlived by nobody but the connection.

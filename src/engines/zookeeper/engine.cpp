@@ -22,6 +22,7 @@ seam::traits traits_of(const preferences& how) {
     all.shared = false;
     all.permits = false;
     all.first_come = false;
+    all.tells_when_asked = false;
   }
   return all;
 }
@@ -273,11 +274,14 @@ void engine::rouse(seam::clock&, seam::park_word& word) noexcept { wire_.rouse(w
 void engine::heard(const event& news) noexcept {
   std::vector<standing_ref> waiters;
   standing_ref holder;
+  standing_ref listener;
   {
     const std::lock_guard guard{table_.mutex};
     waiters = table_.take_watchers(news.path);
     if (news.what == event::kind::erased) holder = table_.guarded(news.path);
+    if (news.what == event::kind::children) listener = table_.take_listener(news.path);
   }
+  if (listener) listen_behind(listener);
   for (const standing_ref& one : waiters) settle_waiter(one, news);
   if (holder) told_gone(holder, news.path);
   if (const auto cell = cell_at(wire_.root(), news.path)) turn_.cell_changed(*cell);
@@ -317,6 +321,7 @@ void engine::told_gone(const standing_ref& holder, const std::string& path) {
       holder->now = standing::phase::leaving;  // the rest of its permits goes too
     } else {
       table_.forget(holder);
+      holder->now = standing::phase::asking;
     }
   }
   if (holder->leases.size() > 1) leave(desk_, holder, nullptr);
@@ -366,6 +371,7 @@ void engine::ended(session_number session) noexcept {
       if (one->now == standing::phase::held) lost.push_back(one);
       if (one->now == standing::phase::held || one->now == standing::phase::leaving) {
         table_.forget(one);
+        one->now = standing::phase::asking;
       }
     }
   }

@@ -27,6 +27,7 @@ inline constexpr seam::traits offered{.name = "zookeeper",
                                       .first_come = true,
                                       .pushes = true,
                                       .tells_wanted = false,
+                                      .tells_when_asked = true,
                                       .reserves_fences = false,
                                       .lease_is_session = true,
                                       .outlives_process = false,
@@ -60,6 +61,7 @@ class engine final : public seam::engine, private session_listener {
   void withdraw(const seam::claim& claim, time_point give_up) override;
   void renew(std::span<seam::renewal> batch, time_point give_up) override;
   seam::release_answer release(const seam::grant& grant, time_point give_up) override;
+  void listen_for_wanted(seam::claim_key key) noexcept override;
   std::optional<seam::grant> adopt(const seam::grant& detached, const seam::claim& next,
                                    time_point give_up) override;
   bool break_lock(const lock_name& name, owner_id owner, time_point give_up) override;
@@ -92,6 +94,8 @@ class engine final : public seam::engine, private session_listener {
   void share(seam::renewal& item, time_point give_up);
   void settle_waiter(const standing_ref& waiter, const event& news);
   void told_gone(const standing_ref& holder, const std::string& path);
+  void listen_behind(const standing_ref& holder);
+  void hear_behind(const standing_ref& holder, const response& said);
   void guard_node(const standing_ref& one, const std::string& path);
   struct stored_cell;
   stored_cell fetch_cell(const lock_name& name, bool watch, time_point give_up);
