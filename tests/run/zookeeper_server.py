@@ -37,7 +37,7 @@ def settings(folder, port):
 
 
 class ZooKeeper:
-    """Serves when it is made, with `place` as its host:port. Its sessions last 400 ms to a minute."""
+    """Serves at `place`, host:port, when it is made. Its sessions last 400 ms to a minute."""
 
     def __init__(self, folder):
         self.folder = Path(folder)

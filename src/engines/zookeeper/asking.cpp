@@ -50,6 +50,8 @@ void asking::begin() {
     mine_->go_on = nullptr;
     if (first == &asking::hold) {
       // Answered at once.
+    } else if (mine_->replacing) {
+      first = &asking::find;
     } else if (!mine_->node.empty() || !mine_->leases.empty()) {
       first = &asking::look;
     } else if (mine_->sent) {
@@ -156,6 +158,7 @@ void asking::start_over() {
     mine_->first = {};
     mine_->was_held = false;
     mine_->readers_place = false;
+    mine_->replacing = false;
     mine_->guarded = false;
   }
   count_try();

@@ -16,13 +16,14 @@ std::vector<request> asking_permits::parents() const {
   return all;
 }
 
-/// Everything that decides, in one flight.
+/// Everything that decides, in one flight. The queue before the permits: only who stands first takes
+/// any, so once we do, nobody else can take one that we do not see.
 std::vector<asking_permits::sent> asking_permits::survey() {
   std::vector<sent> all;
-  all.push_back({read(leases()), [this](response& said) { agreed_ = std::move(said); }});
+  all.push_back({children(mine_->parent), [this](response& said) { queue_ = std::move(said); }});
   all.push_back({children(leases()), [this](response& said) { given_out_ = std::move(said); }});
   all.push_back({children(mine_->place), [this](response& said) { beside_ = std::move(said); }});
-  all.push_back({children(mine_->parent), [this](response& said) { queue_ = std::move(said); }});
+  all.push_back({read(leases()), nullptr});
   return all;
 }
 
@@ -39,7 +40,7 @@ void asking_permits::make() {
                  [this](response& said) { made_ = std::move(said); }});
   for (sent& one : survey()) all.push_back(std::move(one));
   all.back().then = [this](response& said) {
-    queue_ = std::move(said);
+    agreed_ = std::move(said);
     made();
   };
   send(std::move(all));
@@ -62,7 +63,7 @@ void asking_permits::look() {
   if (!mine_->leases.empty()) return hold();
   std::vector<sent> all = survey();
   all.back().then = [this](response& said) {
-    queue_ = std::move(said);
+    agreed_ = std::move(said);
     judge();
   };
   send(std::move(all));
@@ -73,7 +74,7 @@ void asking_permits::find() {
   all.push_back({sync(mine_->place), nullptr});
   for (sent& one : survey()) all.push_back(std::move(one));
   all.back().then = [this](response& said) {
-    queue_ = std::move(said);
+    agreed_ = std::move(said);
     found();
   };
   send(std::move(all));
@@ -90,6 +91,11 @@ void asking_permits::found() {
     }
   };
   if (queue_.cut_off()) return fail(queue_, "list '" + name().str() + "'");
+  {
+    const std::lock_guard guard{at_.table.mutex};
+    if (over()) return;
+    mine_->replacing = false;
+  }
   gather(given_out_, leases());
   admitted = !mine.empty();
   if (!admitted) gather(queue_, mine_->parent);
@@ -105,6 +111,8 @@ void asking_permits::found() {
                    const auto words = read_inscription(said.data);
                    {
                      const std::lock_guard guard{at_.table.mutex};
+                     if (over()) return;
+                     mine_->node.clear();
                      mine_->leases = mine;
                      mine_->first = fence{words ? words->token : 0};
                    }
@@ -215,6 +223,7 @@ void asking_permits::admit() {
     const std::lock_guard guard{at_.table.mutex};
     if (over()) return;
     at_.table.unwatch(mine_);
+    mine_->replacing = true;  // until it is answered nobody knows where it stands
   }
   std::vector<change> parts;
   parts.push_back({.what = change::kind::check, .path = mine_->node, .data = {}});
@@ -232,17 +241,17 @@ void asking_permits::admit() {
   }
   std::vector<sent> all;
   all.push_back({transaction(std::move(parts)), [this](response& said) {
-                   if (said.cut_off()) {
+                   {
                      const std::lock_guard guard{at_.table.mutex};
-                     mine_->node.clear();  // admitted or not: to be found out
+                     if (over()) return;  // whoever asks or leaves now finds out
+                     if (!said.cut_off()) mine_->replacing = false;
+                     if (said.ok()) {
+                       mine_->node.clear();
+                       mine_->leases = said.names;
+                     }
                    }
                    if (said.no_node()) return start_over();
                    if (!said.ok()) return fail(said, "take permits of '" + name().str() + "'");
-                   {
-                     const std::lock_guard guard{at_.table.mutex};
-                     mine_->node.clear();
-                     mine_->leases = said.names;
-                   }
                    hold();
                  }});
   send(std::move(all));

@@ -79,6 +79,8 @@ class claims {
   /// Whoever watches that path; they do so no longer, for a watch fires once.
   std::vector<standing_ref> take_watchers(const std::string& path);
   void guard(const standing_ref& one, const std::string& path) { guarded_[path] = one; }
+  /// All watches are set again in one message after a reconnect, and a message has its limit.
+  bool room_for_guards() const noexcept { return guarded_.size() < guards_most; }
   void unguard(const std::string& path) { guarded_.erase(path); }
   standing_ref guarded(const std::string& path) const {
     const auto it = guarded_.find(path);
@@ -90,6 +92,7 @@ class claims {
   std::vector<standing_ref> all() const;
 
  private:
+  static constexpr std::size_t guards_most = 1024;
   struct hash {
     std::size_t operator()(const owner_id& owner) const noexcept {
       std::size_t bits = 0;

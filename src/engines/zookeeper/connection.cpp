@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 namespace crosslock::zookeeper {
@@ -75,9 +74,7 @@ void connection::open(time_point give_up) {
   try {
     wait_until(give_up, [this] {
       // Nobody is there: whoever opens may try again, and is not kept waiting.
-      if (refused_ >= static_cast<int>(std::ranges::count(how_.hosts, ',')) + 1) {
-        refuse_unconnected();
-      }
+      if (all_refused_) refuse_unconnected();
       return session_node_made_;
     });
   } catch (...) {
@@ -96,7 +93,7 @@ void connection::make_handle() {
   if (handle_ == nullptr) {
     // Most often a name that cannot be resolved just now: tried again later.
     last_failure_ = errno;
-    refused_ = std::numeric_limits<int>::max() / 2;
+    all_refused_ = true;
     handle_again_at_ = clock_.now() + 500ms;
     return;
   }
@@ -170,7 +167,7 @@ void connection::session_goes_on() {
   }
   proof_.connected(is_new ? std::optional{primed_} : std::nullopt);
   first_heartbeat_ = heartbeats_ + 1;
-  unanswered_since_.reset();
+  unheard_since_.reset();
   next_heartbeat_ = clock_.now();
   if (!session_node_made_) make_session_node();
   arrived_.push_back({.what = arrival::signal::resumed, .session = session_});
@@ -244,10 +241,13 @@ void connection::tend(time_point now) {
     return;
   }
   if (state_ != standing::connected) return give_up_attempt(now);
-  const bool silent = unanswered_since_ && now - *unanswered_since_ > timeout_ / 3;
+  const bool silent = unheard_since_ && now - *unheard_since_ > timeout_ / 3;
   if (silent) return hang_up();
   if (now < next_heartbeat_) return;
-  next_heartbeat_ = now + heartbeat_interval(timeout_, how_.tick);
+  const auto proven = proof_.proven();
+  const bool behind = !proven || now - *proven > timeout_ / 4;
+  next_heartbeat_ =
+      now + (behind ? quickest_heartbeat(how_.tick) : heartbeat_interval(timeout_, how_.tick));
   if (session_node_made_) send_heartbeat(now);
   arrived_.push_back({.what = arrival::signal::beat});
 }
@@ -286,7 +286,6 @@ void connection::send_heartbeat(time_point now) {
   const std::uint64_t before = std::max(answered_heartbeat_, first_heartbeat_ - 1);
   if (heartbeats_ >= before + unanswered_most) return;
   const std::uint64_t number = ++heartbeats_;
-  if (!unanswered_since_) unanswered_since_ = now;
   const session_number mine = session_;
   proof_.sent(number, now);
   asked beat{write(session_node(), {}), [this, number, mine, now](response& said) {
@@ -299,14 +298,13 @@ void connection::send_heartbeat(time_point now) {
 /// A connection on which nothing comes back may be dead for longer than we can wait. The session
 /// goes on over another one.
 void connection::hang_up() noexcept {
-  unanswered_since_.reset();
+  unheard_since_.reset();
   hung_up_ = clock_.now();
   if (descriptor_ >= 0) shutdown(descriptor_, SHUT_RDWR);
 }
 
 void connection::heartbeat_answered(std::uint64_t number, time_point sent, const response& said) {
   answered_heartbeat_ = std::max(answered_heartbeat_, number);
-  unanswered_since_.reset();
   if (said.no_node()) {  // removed by hand
     session_node_made_ = false;
     if (state_ == standing::connected) make_session_node();

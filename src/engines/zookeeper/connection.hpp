@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -153,7 +154,7 @@ class connection {
   void wake(flight& one) noexcept;
   void note_refusal(int code) noexcept;
   void hang_up() noexcept;
-  void hang_up_if_silent(time_point since) noexcept;
+  void hang_up_if_silent() noexcept;
   void leave_seat();
   void ring() noexcept;
   std::string session_node() const;
@@ -181,7 +182,8 @@ class connection {
   _zhandle* handle_ = nullptr;
   time_point handle_again_at_{};
   int last_failure_ = 0;
-  int refused_ = 0;  ///< so often there was nobody
+  std::set<std::string> refused_{};  ///< addresses where there was nobody
+  bool all_refused_ = false;
   int descriptor_ = -1;
   int attempt_on_ = -1;         ///< the descriptor by which a server is being tried ...
   time_point attempt_began_{};  ///< ... since then
@@ -203,11 +205,10 @@ class connection {
   std::uint64_t first_heartbeat_ = 1;  ///< of this connection
   std::uint64_t answered_heartbeat_ = 0;
   time_point next_heartbeat_{};
-  std::optional<time_point> unanswered_since_{};
+  std::optional<time_point> unheard_since_{};  ///< asked, and nothing came since
   bool session_node_made_ = false;
   int session_node_tries_ = 0;
   std::optional<response> ancestor_failure_{};
-  time_point received_{};  ///< when something came last
   time_point hung_up_{};
   std::optional<std::int64_t> server_ms_;
   time_point server_ms_at_{};

@@ -100,7 +100,7 @@ void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until
   if ((fds[1].revents & (POLLOUT | POLLHUP | POLLERR)) != 0) events |= ZOOKEEPER_WRITE;
   if (events == 0) return;
   const time_point processed = clock_.now();
-  if ((events & ZOOKEEPER_READ) != 0) received_ = processed;
+  if ((events & ZOOKEEPER_READ) != 0) unheard_since_.reset();
   const int code = zookeeper_process(handle_, events);
   // It has closed the descriptor: the number may be somebody else's soon.
   if (code != ZOK && code != ZNOTHING) descriptor_ = attempt_on_ = -1;
@@ -109,7 +109,9 @@ void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until
 }
 
 void connection::note_refusal(int code) noexcept {
-  if (code == ZCONNECTIONLOSS && state_ != standing::connected) ++refused_;
+  if (code != ZCONNECTIONLOSS || state_ == standing::connected || thread_) return;
+  // The second time round everybody has been asked.
+  if (!refused_.insert(zoo_get_current_server(handle_)).second) all_refused_ = true;
 }
 
 /// Tells what has arrived, in order, without the mutex. Whoever has the seat does this, so nobody
@@ -150,16 +152,15 @@ void connection::tell(arrival& what) {
 /// A request has run out of time, and nothing at all has come meanwhile: whoever is next shall not
 /// wait for the same silence. But a server that is merely slow must not lose its clients time and
 /// again, for then no heartbeat would ever be proven.
-void connection::hang_up_if_silent(time_point since) noexcept {
+void connection::hang_up_if_silent() noexcept {
   const duration silence = std::max<duration>(timeout_ / 8, 500ms);
   const time_point now = clock_.now();
-  const bool silent = received_ < since && now - since >= silence;
+  const bool silent = unheard_since_ && now - *unheard_since_ >= silence;
   if (silent && state_ == standing::connected && now - hung_up_ > timeout_ / 2) hang_up();
 }
 
 bool connection::await(flight& mine, time_point give_up) {
   std::unique_lock guard{mutex_};
-  const time_point began = clock_.now();
   ++calls_;
   while (!mine.landed() && !closing_ && clock_.now() < give_up) {
     if (!driving_) {
@@ -178,7 +179,7 @@ bool connection::await(flight& mine, time_point give_up) {
   }
   if (!driving_) leave_seat();
   const bool landed = mine.landed();
-  if (!landed) hang_up_if_silent(began);
+  if (!landed) hang_up_if_silent();
   return landed;
 }
 

@@ -95,6 +95,9 @@ standing_ref engine::stand(const seam::claim& claim) {
 seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   refuse(claim);
   wire_.require(give_up);
+  // Behind an outage a grant would be worth nothing until the session is proven alive again.
+  const connection::life life = wire_.now();
+  wire_.await_proof(clock_.now() - life.timeout * 3 / 4, give_up);
   struct under_way {
     connection::flight way;
     std::optional<asking::outcome> result;
@@ -280,6 +283,7 @@ void engine::heard(const event& news) noexcept {
     waiters = table_.take_watchers(news.path);
     if (news.what == event::kind::erased) holder = table_.guarded(news.path);
     if (news.what == event::kind::children) listener = table_.take_listener(news.path);
+    if (listener && listener->now != standing::phase::held) listener.reset();
   }
   if (listener) listen_behind(listener);
   for (const standing_ref& one : waiters) settle_waiter(one, news);
@@ -397,11 +401,13 @@ void engine::beat() noexcept {
     for (const standing_ref& one : table_.all()) {
       if (std::exchange(one->refused, false)) refused.push_back(one);
       if (one->now != standing::phase::held || one->guarded || one->since > old_enough) continue;
+      if (!table_.room_for_guards()) continue;
       one->guarded = true;
       if (!one->node.empty()) to_guard.emplace_back(one, one->node);
       for (const std::string& each : one->leases) to_guard.emplace_back(one, each);
+      if (!one->node.empty()) table_.guard(one, one->node);
+      for (const std::string& each : one->leases) table_.guard(one, each);
     }
-    for (const auto& [one, path] : to_guard) table_.guard(one, path);
   }
   for (const auto& [one, path] : to_guard) guard_node(one, path);
   for (const standing_ref& one : refused) leave(desk_, one, nullptr);

@@ -135,6 +135,7 @@ void connection::submit(asked& one) {
   owned->home = this;
   owned->then = std::move(one.then);
   pending* const waits = owned.release();
+  if (!unheard_since_) unheard_since_ = clock_.now();
   const request& what = one.what;
   const char* const path = what.path.c_str();
   const std::lock_guard guard{numbering};
