@@ -20,6 +20,9 @@ class zookeeper_case : public fault_case_in<conformance::zookeeper_scene> {
   /// A session that shall end, and one that shall not.
   static constexpr duration session = 1500ms;
   static constexpr duration steady = 8s;
+  /// One that also outlasts an election, and the heartbeats that must be proven after it; silence
+  /// is suffered for a third of it.
+  static constexpr duration patient = 12s;
   /// From the end of a session's time until the next is in: the row L of the matrix.
   static constexpr duration after_session = 2 * tick + stall;
   /// How long three servers may be without a leader: two seconds until a silent one counts as gone,

@@ -144,24 +144,24 @@ TEST_F(zookeeper_faults, F14_a_broken_lock_is_told_at_once) {
 }
 
 TEST_F(zookeeper_faults, F30_everything_below_the_lock_removed_by_hand_takes_no_fence_back) {
-  const client eyes = connect();
-  const auto [holder, waiter, first] = holder_and_waiter(eyes, steady, session);
+  const auto holder = start("holder", steady);
+  const auto next = start("next", steady);
+  const fence first = fence_in(holder->say("acquire name 20000"));
   EXPECT_EQ(holder->say("write name 1"), "accepted");
   EXPECT_EQ(holder->say("work name 3000"), "held");
   holder->send("work name 60000");
-  fence last = first;
   note(fault::state_loss);
   // With its parent the count of sequences begins anew.
   scene().talk().remove_tree(scene().root() + "/name");
   const time_point wiped = now();
   EXPECT_EQ(holder->answer(), "lost");
   EXPECT_LE(ask_notice(*holder, "name").when - wiped, stall);
-  const fence second = fence_in(waiter->answer());
-  EXPECT_GT(second, last);
-  EXPECT_EQ(waiter->say("write name 2"), "accepted");
+  const fence second = fence_in(next->say("acquire name 20000"));
+  EXPECT_GT(second, first);
+  EXPECT_EQ(next->say("write name 2"), "accepted");
   EXPECT_EQ(holder->say("write name 3"), "refused");
   EXPECT_EQ(holder->say("release name"), "lost");
-  EXPECT_EQ(waiter->say("release name"), "released");
+  EXPECT_EQ(next->say("release name"), "released");
   scene().talk().remove_tree(scene().root());
   EXPECT_GT(take_and_release("name"), second);
   judge_with_stale_write();
