@@ -33,6 +33,9 @@ class observed_engine final : public seam::engine {
   seam::release_answer release(const seam::grant& grant, time_point give_up) override {
     return timed(observer::verb::release, [&] { return engine_->release(grant, give_up); });
   }
+  void listen_for_wanted(seam::claim_key key) noexcept override {
+    engine_->listen_for_wanted(key);  // its answer comes through turn
+  }
   std::optional<seam::grant> adopt(const seam::grant& detached, const seam::claim& next,
                                    time_point give_up) override {
     return timed(observer::verb::adopt, [&] { return engine_->adopt(detached, next, give_up); });

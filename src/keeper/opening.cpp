@@ -40,16 +40,22 @@ std::string describe_this_process(const std::string& more) {
   return who;
 }
 
-duration choose(const std::optional<duration>& said, seam::url& url, const char* parameter,
-                const char* variable, duration otherwise) {
+/// What anybody has said.
+std::optional<duration> find_said(const std::optional<duration>& said, seam::url& url,
+                                  const char* parameter, const char* variable) {
   const auto in_url = seam::take_duration(url, parameter);
-  if (said || in_url) return said ? *said : *in_url;
+  if (said || in_url) return said ? said : in_url;
   const auto text = variable ? from_environment(variable) : std::nullopt;
-  if (!text) return otherwise;
+  if (!text) return std::nullopt;
   const auto in_environment = seam::parse_duration(*text);
-  if (in_environment) return *in_environment;
+  if (in_environment) return in_environment;
   throw error{errc::invalid_lease,
               std::string{variable} + " is '" + *text + "': expected a time such as 30s or 500ms"};
+}
+
+duration choose(const std::optional<duration>& said, seam::url& url, const char* parameter,
+                duration otherwise) {
+  return find_said(said, url, parameter, nullptr).value_or(otherwise);
 }
 
 void require_positive(const char* what, duration value) {
@@ -72,13 +78,12 @@ void read_password_file(seam::url& url) {
 settings settle(const options& options, seam::url& url) {
   const settings defaults;
   settings settled;
-  constexpr duration unsaid = duration::min();
-  settled.lease = choose(options.lease, url, "lease", "CROSSLOCK_LEASE", unsaid);
-  settled.lease_said = settled.lease != unsaid;
-  if (!settled.lease_said) settled.lease = defaults.lease;
-  settled.timeout = choose(options.timeout, url, "timeout", nullptr, defaults.timeout);
-  settled.max_hold = choose(options.max_hold, url, "max_hold", nullptr, defaults.max_hold);
-  settled.look_every = choose(options.look_every, url, "look_every", nullptr, defaults.look_every);
+  const auto lease = find_said(options.lease, url, "lease", "CROSSLOCK_LEASE");
+  settled.lease = lease.value_or(defaults.lease);
+  settled.lease_said = lease.has_value();
+  settled.timeout = choose(options.timeout, url, "timeout", defaults.timeout);
+  settled.max_hold = choose(options.max_hold, url, "max_hold", defaults.max_hold);
+  settled.look_every = choose(options.look_every, url, "look_every", defaults.look_every);
   require_positive("lease", settled.lease);
   require_positive("timeout", settled.timeout);
   require_positive("max_hold", settled.max_hold);

@@ -141,7 +141,8 @@ response engine::leave_and_wait(const standing_ref& one, time_point give_up) {
     response said;
   };
   try {
-    wire_.require(give_up);
+    // A moment for a new connection; without servers nobody is kept waiting.
+    wire_.require(std::min(give_up, clock_.now() + 1s));
   } catch (const error&) {
     leave(desk_, one, nullptr);  // as soon as there is a connection
     throw;

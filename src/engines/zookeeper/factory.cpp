@@ -32,10 +32,11 @@ std::string read_root(const std::string& path) {
   for (std::string_view rest = root; !rest.empty();) {
     rest.remove_prefix(1);
     const std::string_view segment = rest.substr(0, rest.find('/'));
-    if (segment.empty() || segment == "." || segment == "..") {
+    const bool of_the_server = segment == "zookeeper" && rest.data() == root.data() + 1;
+    if (segment.empty() || segment == "." || segment == ".." || of_the_server) {
       throw make_error(errc::invalid_url, "the path '" + path +
-                                              "' cannot be a chroot: it has an empty segment, or "
-                                              "'.' or '..'");
+                                              "' cannot be a chroot: it has an empty segment, "
+                                              "'.' or '..', or is ZooKeeper's own");
     }
     rest.remove_prefix(segment.size());
   }
