@@ -223,6 +223,7 @@ void line::downgrade(section& section) {
     grant->claim.mode = claim_mode::shared;
     section.mode_ = claim_mode::shared;
     grant->share.store(true);  // until the server has confirmed it
+    if (!home_.engine().about().tells_wanted) grant->wanted = true;  // for all we know
     home_.claim_begins();
     advance(after);  // whether the server keeps it exclusive or shared, readers here may use it
   }

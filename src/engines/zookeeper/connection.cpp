@@ -5,6 +5,7 @@
 #include "engines/zookeeper/arrival.hpp"
 #include "engines/zookeeper/path.hpp"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -242,7 +243,7 @@ void connection::tend(time_point now) {
   }
   if (state_ != standing::connected) return give_up_attempt(now);
   const bool silent = unheard_since_ && now - *unheard_since_ > timeout_ / 3;
-  if (silent) return hang_up();
+  if (silent && !something_came()) return hang_up();
   if (now < next_heartbeat_) return;
   const auto proven = proof_.proven();
   const bool behind = !proven || now - *proven > timeout_ / 4;
@@ -293,6 +294,12 @@ void connection::send_heartbeat(time_point now) {
                if (session_ == mine) heartbeat_answered(number, now, said);
              }};
   submit(beat);
+}
+
+/// A process that was frozen finds answers that nobody has read.
+bool connection::something_came() const noexcept {
+  pollfd there{descriptor_, POLLIN, 0};
+  return descriptor_ >= 0 && poll(&there, 1, 0) > 0;
 }
 
 /// A connection on which nothing comes back may be dead for longer than we can wait. The session

@@ -153,6 +153,7 @@ class connection {
   void note_server_time(std::int64_t ms, time_point when);
   void wake(flight& one) noexcept;
   void note_refusal(int code) noexcept;
+  bool something_came() const noexcept;
   void hang_up() noexcept;
   void hang_up_if_silent() noexcept;
   void leave_seat();

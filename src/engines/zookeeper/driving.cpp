@@ -156,7 +156,8 @@ void connection::hang_up_if_silent() noexcept {
   const duration silence = std::max<duration>(timeout_ / 8, 500ms);
   const time_point now = clock_.now();
   const bool silent = unheard_since_ && now - *unheard_since_ >= silence;
-  if (silent && state_ == standing::connected && now - hung_up_ > timeout_ / 2) hang_up();
+  if (silent && !something_came() && state_ == standing::connected && now - hung_up_ > timeout_ / 2)
+    hang_up();
 }
 
 bool connection::await(flight& mine, time_point give_up) {
