@@ -250,7 +250,8 @@ void asking_permits::admit() {
                        mine_->leases = said.names;
                      }
                    }
-                   if (said.no_node()) return start_over();
+                   // The permits' node may have been swept away, empty; or our own is gone.
+                   if (said.no_node()) return make_parents();
                    if (!said.ok()) return fail(said, "take permits of '" + name().str() + "'");
                    hold();
                  }});
