@@ -16,8 +16,8 @@ std::vector<request> asking_permits::parents() const {
   return all;
 }
 
-/// Everything that decides, in one flight. The queue before the permits: only who stands first takes
-/// any, so once we do, nobody else can take one that we do not see.
+/// Everything that decides, in one flight. The queue before the permits: only who stands first
+/// takes any, so once we do, nobody else can take one that we do not see.
 std::vector<asking_permits::sent> asking_permits::survey() {
   std::vector<sent> all;
   all.push_back({children(mine_->parent), [this](response& said) { queue_ = std::move(said); }});
