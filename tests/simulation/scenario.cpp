@@ -194,6 +194,7 @@ scenario draw_scenario_for(seam::mutant which, std::uint64_t seed) {
       weight(s, form::read) = 5;
       weight(s, form::upgrade) = 9;
       break;
+    case seam::mutant::any_node_of_ours:  // only on real servers: tests/faults/mutants
     case seam::mutant::none:
       break;
   }
