@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,9 +58,11 @@ connection::connection(connection_settings how, seam::clock& clock, session_list
       listener_{listener},
       access_{std::make_unique<access>(how_.user, how_.password, clock)},
       bell_{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)},
+      pulse_{timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC)},
       take_down_{[this](event news) { arrived_.push_back({.news = std::move(news)}); }},
       proof_{how_.tick} {
-  if (bell_ < 0) {
+  if (bell_ < 0 || pulse_ < 0) {
+    if (bell_ >= 0) ::close(bell_);
     throw make_error(errc::unreachable, how_.shown + ": no descriptor is left: raise the limit",
                      errno);
   }
@@ -169,7 +172,7 @@ void connection::session_goes_on() {
   proof_.connected(is_new ? std::optional{primed_} : std::nullopt);
   first_heartbeat_ = heartbeats_ + 1;
   unheard_since_.reset();
-  next_heartbeat_ = clock_.now();
+  plan_heartbeat(clock_.now());
   if (!session_node_made_) make_session_node();
   arrived_.push_back({.what = arrival::signal::resumed, .session = session_});
   tell_proof();
@@ -247,10 +250,18 @@ void connection::tend(time_point now) {
   if (now < next_heartbeat_) return;
   const auto proven = proof_.proven();
   const bool behind = !proven || now - *proven > timeout_ / 4;
-  next_heartbeat_ =
-      now + (behind ? quickest_heartbeat(how_.tick) : heartbeat_interval(timeout_, how_.tick));
+  plan_heartbeat(
+      now + (behind ? quickest_heartbeat(how_.tick) : heartbeat_interval(timeout_, how_.tick)));
   if (session_node_made_) send_heartbeat(now);
   arrived_.push_back({.what = arrival::signal::beat});
+}
+
+void connection::plan_heartbeat(time_point when) noexcept {
+  next_heartbeat_ = when;
+  const auto ns = std::max<duration::rep>(when.time_since_epoch().count(), 1);
+  itimerspec at{};
+  at.it_value = {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  timerfd_settime(pulse_, TFD_TIMER_ABSTIME, &at, nullptr);
 }
 
 /// What was refused may be allowed by now; but whoever opens is told at once.
@@ -390,11 +401,13 @@ void connection::close() noexcept {
   deliver(guard);
   driving_ = false;
   if (bell_ >= 0) ::close(std::exchange(bell_, -1));
+  if (pulse_ >= 0) ::close(std::exchange(pulse_, -1));
 }
 
 void connection::abandon() noexcept {
   if (descriptor_ >= 0) ::close(descriptor_);
   if (bell_ >= 0) ::close(bell_);
+  if (pulse_ >= 0) ::close(pulse_);
   handle_ = nullptr;
 }
 

@@ -145,6 +145,7 @@ class connection {
   void make_session_node();
   void make_ancestors(const std::string& path);
   void tend(time_point now);
+  void plan_heartbeat(time_point when) noexcept;
   void try_again_after_refusal(time_point now);
   void give_up_attempt(time_point now);
   duration attempt_longest() const noexcept;
@@ -176,7 +177,8 @@ class connection {
   seam::clock& clock_;
   session_listener& listener_;
   const std::unique_ptr<access> access_;
-  int bell_ = -1;  ///< an eventfd that whoever drives also listens to
+  int bell_ = -1;   ///< an eventfd that whoever drives also listens to
+  int pulse_ = -1;  ///< the time of the next heartbeat, also for a process that was frozen
   std::function<void(event)> take_down_;
 
   mutable std::mutex mutex_;

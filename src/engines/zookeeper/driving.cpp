@@ -70,7 +70,7 @@ void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until
     note_state(before);
     if (!arrived_.empty() || (state_ == standing::ended && !refusal_)) return;
   }
-  std::array<pollfd, 2> fds{{{bell_, POLLIN, 0}, {descriptor_, 0, 0}}};
+  std::array<pollfd, 3> fds{{{bell_, POLLIN, 0}, {descriptor_, 0, 0}, {pulse_, POLLIN, 0}}};
   if ((interest & ZOOKEEPER_READ) != 0) fds[1].events |= POLLIN;
   if ((interest & ZOOKEEPER_WRITE) != 0) fds[1].events |= POLLOUT;
   duration longest =
@@ -88,11 +88,12 @@ void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until
   const timespec span{static_cast<time_t>(ns / 1'000'000'000),
                       static_cast<long>(ns % 1'000'000'000)};
   guard.unlock();
-  ppoll(fds.data(), descriptor_ < 0 ? 1 : 2, &span, nullptr);
+  ppoll(fds.data(), fds.size(), &span, nullptr);
   guard.lock();
-  if (fds[0].revents != 0) {
+  for (const pollfd& one : {fds[0], fds[2]}) {
+    if (one.revents == 0) continue;
     std::uint64_t rung = 0;
-    [[maybe_unused]] const auto heard = ::read(bell_, &rung, sizeof rung);
+    [[maybe_unused]] const auto heard = ::read(one.fd, &rung, sizeof rung);
   }
   if (handle_ == nullptr || descriptor_ < 0) return;
   int events = 0;
