@@ -96,8 +96,10 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   refuse(claim);
   wire_.require(give_up);
   // Behind an outage a grant would be worth nothing until the session is proven alive again.
+  // But only for a while: the server may have more to say than silence.
+  const time_point now = clock_.now();
   const connection::life life = wire_.now();
-  wire_.await_proof(clock_.now() - life.timeout * 3 / 4, give_up);
+  wire_.await_proof(now - life.timeout * 3 / 4, now + (give_up - now) / 2);
   struct under_way {
     connection::flight way;
     std::optional<asking::outcome> result;
