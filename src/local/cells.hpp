@@ -49,7 +49,7 @@ class cell_watch {
 /// Makes a request, and again when it fails, as options::retry says. `request(give_up)`.
 template <class Request>
 auto insist(core& home, const patience& limit, const Request& request) {
-  constexpr duration least = std::chrono::milliseconds{100};  // to succeed at all
+  constexpr duration least = std::chrono::milliseconds{100};  // to succeed at all: two round trips
   for (int failures = 0;; ++failures) {
     home.check_usable();
     const time_point now = home.clock().now();

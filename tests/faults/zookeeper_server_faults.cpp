@@ -199,6 +199,8 @@ TEST_F(zookeeper_three, F15_a_killed_leader_is_survived_by_holders_and_waiters) 
 
 TEST_F(zookeeper_three, F15_a_follower_killed_right_after_it_answered_a_heartbeat_proves_nothing) {
   const client eyes = connect();
+  // So many that only they can prove it: to begin a session is a write of the leader, and counts.
+  constexpr std::uint64_t heartbeats = 6;
   for (int round = 0; round < 3; ++round) {
     const std::size_t leader = three().leader();
     const std::size_t follower = three().others(leader)[static_cast<std::size_t>(round) % 2];
@@ -211,14 +213,14 @@ TEST_F(zookeeper_three, F15_a_follower_killed_right_after_it_answered_a_heartbea
     const auto answered = wire(*holder, follower)
                               .add({.going = way::to_client,
                                     .matches = is_verb(verb::renew),
-                                    .skip = static_cast<std::uint64_t>(round)});
+                                    .skip = static_cast<std::uint64_t>(round) + heartbeats});
     ASSERT_TRUE(wire(*holder, follower).await(answered));
     note(fault::server_down);
     three()[follower].kill();
     const time_point killed = now();
     EXPECT_LE(in_at(*next) - killed, session + after_session);
     EXPECT_EQ(holder->answer(), "lost");
-    EXPECT_LE(ask_notice(*holder, "name").when - killed, session);
+    EXPECT_LE(ask_notice(*holder, "name").when - killed, session - tick);
     three().mend();
     note(fault::server_up);
     EXPECT_EQ(next->say("release name"), "released");

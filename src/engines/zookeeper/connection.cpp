@@ -63,6 +63,7 @@ connection::connection(connection_settings how, seam::clock& clock, session_list
       proof_{how_.tick} {
   if (bell_ < 0 || pulse_ < 0) {
     if (bell_ >= 0) ::close(bell_);
+    if (pulse_ >= 0) ::close(pulse_);
     throw make_error(errc::unreachable, how_.shown + ": no descriptor is left: raise the limit",
                      errno);
   }
