@@ -106,6 +106,8 @@ def check_jobs(tally, env):
     there.expect("% ")
     there.type("fg\n")
     there.expect("run a")
+    # The shell names the job before it hands the keyboard over: until then Ctrl-C is its own.
+    wait_until(lambda: os.tcgetpgrp(there.device) != there.pid)
     there.type("\x03")
     there.type("echo code=$?.\n")
     tally.check("Ctrl-Z stops the job, fg goes on with it, and Ctrl-C ends it",
