@@ -22,8 +22,8 @@ void require(bool truth, const char* what) {
   std::abort();
 }
 
-std::vector<std::string> lines(std::string_view text) {
-  std::vector<std::string> found;
+std::vector<std::string_view> lines(std::string_view text) {
+  std::vector<std::string_view> found;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     found.emplace_back(line);
@@ -53,9 +53,9 @@ void try_node(std::string_view child) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text{reinterpret_cast<const char*>(data), size};
-  const std::vector<std::string> children = lines(text);
+  const std::vector<std::string_view> children = lines(text);
   std::size_t claims = 0;
-  for (const std::string& child : children) {
+  for (const std::string_view child : children) {
     try_path(child);
     try_node(child);
     const auto found = zookeeper::read_node(child);

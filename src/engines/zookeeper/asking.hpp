@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engines/zookeeper/claims.hpp"
+#include "engines/zookeeper/path.hpp"
 
 #include <functional>
 #include <memory>
@@ -63,7 +64,7 @@ class asking : public std::enable_shared_from_this<asking> {
 
   const seam::claim& claim() const noexcept { return mine_->claim; }
   const lock_name& name() const noexcept { return *mine_->claim.name; }
-  std::string node_in(const std::string& child) const { return mine_->parent + '/' + child; }
+  std::string node_in(std::string_view child) const { return below(mine_->parent, child); }
   /// The node that the present ask has just made.
   void take_node(const std::string& path, std::int64_t born);
   void in_line(time_point now);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ class asking_line final : public asking {
   void found(response& listed);
   void list();
   void judge(response& listed);
-  void judge_line(const std::vector<std::string>& children);
+  void judge_line(const name_list& listed);
   void refuse_if_semaphore(response& listed);
   bool refuse_upgrade(const std::vector<seam::wish>& wishes, std::size_t index);
   void watch(const std::vector<node>& line, const std::vector<seam::wish>& wishes, std::size_t whom,
@@ -59,6 +60,7 @@ class asking_permits final : public asking {
   void wait_behind(const node& before, bool only_for_a_moment);
   void admit();
   bool room(std::size_t given_out) const;
+  std::size_t claimed_before(std::span<const node> queue) const;
 
   response made_;
   response queue_;

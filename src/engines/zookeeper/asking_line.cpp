@@ -96,9 +96,9 @@ void asking_line::found(response& listed) {
   if (listed.no_node()) return start_over();
   if (!listed.ok()) return fail(listed, "list '" + name().str() + "'");
   std::vector<sent> all;
-  for (const std::string& child : listed.names) {
+  for (const std::string_view child : listed.names) {
     const auto node = read_node(child);
-    if (node && node->owner == claim().owner) all.push_back({exists(node_in(child)), nullptr});
+    if (node && node->owner() == claim().owner) all.push_back({exists(node_in(child)), nullptr});
   }
   if (all.empty()) return start_over();
   const auto ours = std::make_shared<std::optional<std::pair<std::string, std::int64_t>>>();
@@ -146,7 +146,7 @@ void asking_line::refuse_if_semaphore(response& listed) {
   send(std::move(all));
 }
 
-void asking_line::judge_line(const std::vector<std::string>& listed) {
+void asking_line::judge_line(const name_list& listed) {
   const std::vector<node> line = read_line(listed);
   const std::string own = mine_->node.substr(mine_->node.rfind('/') + 1);
   const auto me = std::ranges::find(line, own, &node::name);
@@ -159,7 +159,7 @@ void asking_line::judge_line(const std::vector<std::string>& listed) {
   const auto stands_beside = seam::beside(claim());
   for (std::size_t i = 0; i <= index; ++i) {
     wishes.push_back(wish_of(line[i]));
-    if (stands_beside && line[i].owner == stands_beside) beside = i;
+    if (stands_beside && line[i].owner() == stands_beside) beside = i;
   }
   if (refuse_upgrade(wishes, index)) return;
   const seam::place verdict = seam::judge_claim(wishes, index, beside);

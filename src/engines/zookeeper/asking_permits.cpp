@@ -85,9 +85,9 @@ void asking_permits::found() {
   std::vector<std::string> mine;
   bool admitted = false;
   const auto gather = [&](const response& from, const std::string& folder) {
-    for (const std::string& child : from.names) {
+    for (const std::string_view child : from.names) {
       const auto node = read_node(child);
-      if (node && node->owner == claim().owner) mine.push_back(folder + '/' + child);
+      if (node && node->owner() == claim().owner) mine.push_back(below(folder, child));
     }
   };
   if (queue_.cut_off()) return fail(queue_, "list '" + name().str() + "'");
@@ -126,6 +126,23 @@ bool asking_permits::room(std::size_t given_out) const {
          static_cast<std::size_t>(claim().of);
 }
 
+/// Permits given out, and those that will be to whoever queues before us. Who was admitted between
+/// the two listings stands in both.
+std::size_t asking_permits::claimed_before(std::span<const node> queue) const {
+  std::vector<std::string_view> admitted;
+  admitted.reserve(given_out_.names.size());
+  for (const std::string_view child : given_out_.names) {
+    const auto lease = read_node(child);
+    if (lease && !lease->id.empty()) admitted.push_back(lease->id);
+  }
+  std::ranges::sort(admitted);
+  std::size_t sum = given_out_.names.size();
+  for (const node& one : queue) {
+    if (!std::ranges::binary_search(admitted, one.id)) sum += static_cast<std::size_t>(one.permits);
+  }
+  return sum;
+}
+
 void asking_permits::judge() {
   if (queue_.no_node()) return start_over();
   if (given_out_.no_node()) return make_parents();
@@ -154,8 +171,7 @@ void asking_permits::judge() {
                                                    "' has reached its cap of " +
                                                    std::to_string(line_longest) + " waiters"));
   }
-  std::size_t before = given_out_.names.size();
-  for (std::size_t i = 0; i < index; ++i) before += static_cast<std::size_t>(line[i].permits);
+  const std::size_t before = claimed_before({line.data(), index});
   if (index == 0 && room(before)) return admit();
   if (!claim().wait && !room(before)) return busy();
   if (index == 0) return wait_for_room();
@@ -247,7 +263,7 @@ void asking_permits::admit() {
                      if (!said.cut_off()) mine_->replacing = false;
                      if (said.ok()) {
                        mine_->node.clear();
-                       mine_->leases = said.names;
+                       mine_->leases.assign(said.names.begin(), said.names.end());
                      }
                    }
                    // The permits' node may have been swept away, empty; or our own is gone.

@@ -3,6 +3,7 @@
 #include "engines/zookeeper/claims.hpp"
 
 #include "engine/line_rule.hpp"
+#include "engines/zookeeper/path.hpp"
 
 #include <zookeeper/zookeeper.h>
 
@@ -156,9 +157,9 @@ void remove_unknown(desk& at, const standing_ref& one, const hearer& then) {
   const auto found = std::make_shared<std::vector<std::string>>();
   const auto take = [one, found](const std::string& folder) {
     return [one, found, folder](response& said) {
-      for (const std::string& child : said.names) {
+      for (const std::string_view child : said.names) {
         const auto node = read_node(child);
-        if (node && node->owner == one->claim.owner) found->push_back(folder + '/' + child);
+        if (node && node->owner() == one->claim.owner) found->push_back(below(folder, child));
       }
     };
   };

@@ -198,6 +198,7 @@ class connection {
   int listening_ = 0;  ///< threads in await_news that do not drive
   std::uint64_t calls_ = 0;
   bool owner_wanted_ = false;
+  bool owner_sleeps_ = false;  ///< until the seat is left
   std::deque<arrival> arrived_;
   time_point primed_{};  ///< before the present connect request went out
   session_number session_ = 0;

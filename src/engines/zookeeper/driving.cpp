@@ -45,13 +45,12 @@ void connection::leave_seat() {
     clock_.unpark(seat_word_);
     return;
   }
-  if (!parked_.empty()) {
-    wake(*parked_.front());
-  } else if (listening_ > 0 || expected_news_.load() > 0) {
-    owner_wanted_ = true;
-    owner_word_.fetch_add(1);
-    clock_.unpark(owner_word_);
-  }
+  if (!parked_.empty()) return wake(*parked_.front());
+  if (listening_ > 0 || expected_news_.load() > 0) owner_wanted_ = true;
+  if (!owner_wanted_ && !owner_sleeps_) return;
+  owner_sleeps_ = false;
+  owner_word_.fetch_add(1);
+  clock_.unpark(owner_word_);
 }
 
 void connection::drive_once(std::unique_lock<std::mutex>& guard, time_point until) {
@@ -341,9 +340,13 @@ void connection::expect_news(int more) noexcept {
 void connection::rest(std::unique_lock<std::mutex>& guard) {
   const std::uint32_t seen = owner_word_.load();
   if (owner_wanted_) return;
+  // Whoever has the seat wakes it when leaving; callers who come and go should not have to.
+  owner_sleeps_ = driving_;
+  const duration longest = owner_sleeps_ ? idle_longest : out_of_the_way;
   guard.unlock();
-  clock_.park(owner_word_, seen, clock_.now() + out_of_the_way);
+  clock_.park(owner_word_, seen, clock_.now() + longest);
   guard.lock();
+  owner_sleeps_ = false;
 }
 
 void connection::own_thread() {

@@ -22,7 +22,7 @@ struct seen {
 
 claim_info show(const seen& one, std::optional<std::int64_t> server_ms, bool holds) {
   claim_info info;
-  info.owner = one.about.owner.value_or(owner_id{});
+  info.owner = one.about.owner().value_or(owner_id{});
   info.mode = wish_of(one.about).mode;
   info.foreign = !one.words;
   if (one.about.kind == node_kind::permits || one.about.kind == node_kind::lease) {
@@ -67,7 +67,7 @@ std::vector<seen> read_all(connection& wire, std::vector<seen> all, time_point g
 std::vector<seen> in_folder(const std::string& folder, const std::vector<node>& nodes) {
   std::vector<seen> all;
   for (const node& one : nodes) {
-    all.push_back({.about = one, .path = folder + '/' + one.name, .said = {}, .words = {}});
+    all.push_back({.about = one, .path = below(folder, one.name), .said = {}, .words = {}});
   }
   return all;
 }
@@ -107,10 +107,9 @@ lock_info engine::look(const lock_name& name, time_point give_up) {
     return info;
   }
   std::vector<node> leases;
-  for (const std::string& child : said[3].names) {
-    if (auto one = read_node(child); one && one->kind == node_kind::lease) {
-      leases.push_back(std::move(*one));
-    }
+  for (const std::string_view child : said[3].names) {
+    const auto one = read_node(child);
+    if (one && one->kind == node_kind::lease) leases.push_back(*one);
   }
   std::ranges::sort(leases, {}, &node::sequence);
   std::vector<seen> all = in_folder(place, read_line(said[1].names));
@@ -159,12 +158,12 @@ std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up)
     for (std::size_t i = 0; i < level.size(); ++i) {
       const std::string at = level[i] == "/" ? std::string{} : level[i];
       bool has_claims = false;
-      for (const std::string& child : said[i].names) {
+      for (const std::string_view child : said[i].names) {
         if (read_node(child)) {
           has_claims = true;
         } else if (at.size() > wire_.root().size() ||
                    (child != "zookeeper" && child != "crosslock:")) {
-          next.push_back(at + '/' + child);
+          next.push_back(below(at, child));
         }
       }
       if (has_claims || (how_.single && said[i].ok() && said[i].names.empty())) {
@@ -203,10 +202,10 @@ bool engine::break_lock(const lock_name& name, owner_id owner, time_point give_u
   bool broken = false;
   for (const std::string& folder : {place, place + "/leases"}) {
     const response listed = wire_.call(children(folder), give_up);
-    for (const std::string& child : listed.names) {
+    for (const std::string_view child : listed.names) {
       const auto one = read_node(child);
-      if (!one || one->owner != owner) continue;
-      const response said = wire_.call(erase(folder + '/' + child), give_up);
+      if (!one || one->owner() != owner) continue;
+      const response said = wire_.call(erase(below(folder, child)), give_up);
       if (!said.ok() && !said.no_node()) {
         throw error_in(said, "break '" + name.str() + "'", wire_.shown());
       }

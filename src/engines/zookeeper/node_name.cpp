@@ -37,17 +37,6 @@ std::string uuid_of(const owner_id& owner) {
   return text;
 }
 
-std::optional<owner_id> owner_in(std::string_view text) {
-  if (text.size() != 36) return owner_id::parse(text);
-  std::string digits;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool hyphen = std::ranges::find(uuid_hyphens, at) != uuid_hyphens.end();
-    if (hyphen != (text[at] == '-')) return std::nullopt;
-    if (!hyphen) digits += text[at];
-  }
-  return owner_id::parse(digits);
-}
-
 // --------------------------------------------------------------------------- names without number
 
 std::optional<std::int32_t> number_in(std::string_view text) {
@@ -79,7 +68,7 @@ bool is_recipe(std::string_view stem) {
          session.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-void read_owner(std::string_view before, node& into) {
+void read_id(std::string_view before, node& into) {
   if (into.kind == node_kind::mutex) {
     if (const auto permits = take_permits(before)) {
       into.kind = node_kind::permits;
@@ -87,10 +76,9 @@ void read_owner(std::string_view before, node& into) {
     }
   }
   if (before.starts_with(protection) && before.ends_with('-')) {
-    into.owner = owner_in(before.substr(3, before.size() - 4));
-  } else {
-    into.owner = owner_id::parse(before);
+    before = before.substr(protection.size(), before.size() - protection.size() - 1);
   }
+  into.id = before;
 }
 
 /// Everything but name and sequence.
@@ -102,7 +90,7 @@ std::optional<node> read_stem(std::string_view stem) {
     const std::string_view before = stem.substr(0, stem.size() - one.text.size());
     if (one.apart && !before.empty() && before.back() != '-') continue;
     found.kind = one.kind;
-    if (!before.empty()) read_owner(before, found);
+    if (!before.empty()) read_id(before, found);
     return found;
   }
   return std::nullopt;
@@ -110,14 +98,21 @@ std::optional<node> read_stem(std::string_view stem) {
 
 // ------------------------------------------------------------------------------------- sequences
 
-/// Ten characters, or eleven below -999999999.
-std::string as_sequence(std::int32_t sequence) { return sequenced({}, sequence); }
+/// As the server writes it, and no other way: ten characters, or eleven below -999999999.
+bool is_spelt_as_sequence(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  const std::string_view digits = text.substr(negative ? 1 : 0);
+  if (digits.find_first_not_of("0123456789") != std::string_view::npos) return false;
+  if (text.size() == 10) return !negative || digits != "000000000";
+  return negative && digits.front() != '0';
+}
 
 std::optional<node> read_with(std::string_view child, std::size_t characters) {
   if (child.size() < characters) return std::nullopt;
   const std::string_view text = child.substr(child.size() - characters);
+  if (!is_spelt_as_sequence(text)) return std::nullopt;
   const auto sequence = number_in(text);
-  if (!sequence || as_sequence(*sequence) != text) return std::nullopt;
+  if (!sequence) return std::nullopt;
   auto found = read_stem(child.substr(0, child.size() - characters));
   if (!found) return std::nullopt;
   found->name = child;
@@ -147,13 +142,24 @@ std::uint32_t first_of(std::span<const node> sorted) {
 // A downgraded reader has its writer's sequence, and comes behind it for as long as both stand.
 bool comes_before(const node& one, const node& other) {
   const auto rank = [](const node& node) {
-    return std::tuple{on_the_circle(node.sequence), node.kind == node_kind::reader,
-                      std::string_view{node.name}};
+    return std::tuple{on_the_circle(node.sequence), node.kind == node_kind::reader, node.name};
   };
   return rank(one) < rank(other);
 }
 
 }  // namespace
+
+std::optional<owner_id> node::owner() const {
+  if (id.size() != 36) return owner_id::parse(id);
+  std::array<char, 32> digits{};
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < id.size(); ++at) {
+    const bool hyphen = std::ranges::find(uuid_hyphens, at) != uuid_hyphens.end();
+    if (hyphen != (id[at] == '-')) return std::nullopt;
+    if (!hyphen) digits[count++] = id[at];
+  }
+  return owner_id::parse({digits.data(), digits.size()});
+}
 
 std::string new_node(naming how, node_kind kind, const owner_id& owner, std::int32_t permits) {
   const bool as_kazoo = how == naming::kazoo;
@@ -195,12 +201,12 @@ std::optional<node> read_node(std::string_view child) {
   return read_with(child, 11);
 }
 
-std::vector<node> read_line(std::span<const std::string> children) {
+std::vector<node> read_line(std::span<const std::string_view> children) {
   std::vector<node> line;
   line.reserve(children.size());
-  for (const std::string& child : children) {
+  for (const std::string_view child : children) {
     auto found = read_node(child);
-    if (found && found->kind != node_kind::lease) line.push_back(*std::move(found));
+    if (found && found->kind != node_kind::lease) line.push_back(*found);
   }
   std::ranges::sort(line, comes_before);
   const std::uint32_t first = first_of(line);

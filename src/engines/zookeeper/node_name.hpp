@@ -37,12 +37,17 @@ enum class node_kind {
 ///
 /// Read as a mutex too: `lock-<sequence>` alone, go-zookeeper's `_c_<32 hex digits>-lock-`, and
 /// `x-<session>-` of ZooKeeper's own recipes.
+///
+/// A line of hundreds is read by everybody who joins it: so this is a view of the name, which must
+/// outlive it, and who stands there is worked out only when asked for.
 struct node {
-  std::string name{};
+  std::string_view name{};
   node_kind kind = node_kind::mutex;
   std::int32_t sequence = 0;
-  std::optional<owner_id> owner{};  ///< none: the name has none that we can read
+  std::string_view id{};  ///< what the name says of its owner
   std::int32_t permits = 1;
+
+  std::optional<owner_id> owner() const;  ///< none: there is none that we can read
 
   friend bool operator==(const node&, const node&) = default;
 };
@@ -61,7 +66,7 @@ std::optional<node> read_node(std::string_view child);
 
 /// The claims among the children but no leases, first come first. The server counts to 2^31 - 1 and
 /// goes on with -2^31; the order is right as long as fewer than 2^31 lie between first and last.
-std::vector<node> read_line(std::span<const std::string> children);
+std::vector<node> read_line(std::span<const std::string_view> children);
 
 /// The queue of a semaphore is an exclusive line.
 seam::wish wish_of(const node& node) noexcept;

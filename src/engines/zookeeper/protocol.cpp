@@ -59,6 +59,21 @@ request transaction(std::vector<change> changes) {
       .what = request::kind::transaction, .path = {}, .data = {}, .changes = std::move(changes)};
 }
 
+name_list::name_list(std::span<const char* const> names) {
+  std::size_t length = 0;
+  views_.reserve(names.size());
+  for (const char* const one : names) length += views_.emplace_back(one).size();
+  std::string text;
+  text.reserve(length);
+  for (const std::string_view one : views_) text += one;
+  text_ = std::make_shared<const std::string>(std::move(text));
+  std::string_view left = *text_;
+  for (std::string_view& one : views_) {
+    one = left.substr(0, one.size());
+    left.remove_prefix(one.size());
+  }
+}
+
 bool response::no_node() const noexcept { return code == ZNONODE; }
 bool response::exists_already() const noexcept { return code == ZNODEEXISTS; }
 bool response::cut_off() const noexcept {

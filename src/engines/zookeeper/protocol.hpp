@@ -6,9 +6,12 @@
 #include <crosslock/fence.hpp>
 #include <crosslock/time.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,12 +72,28 @@ struct node_facts {
   std::int32_t version{};
 };
 
+/// Names in one piece of memory, which copies share.
+class name_list {
+ public:
+  name_list() = default;
+  explicit name_list(std::span<const char* const> names);
+
+  auto begin() const noexcept { return views_.begin(); }
+  auto end() const noexcept { return views_.end(); }
+  std::size_t size() const noexcept { return views_.size(); }
+  bool empty() const noexcept { return views_.empty(); }
+
+ private:
+  std::shared_ptr<const std::string> text_;
+  std::vector<std::string_view> views_;
+};
+
 struct response {
   int code = 0;  ///< the library's number; 0 is success
   std::string path{};
   std::string data{};
   node_facts facts{};
-  std::vector<std::string> names{};  ///< children; of a transaction, the paths that it created
+  name_list names{};  ///< children; of a transaction, the paths that it created
 
   bool ok() const noexcept { return code == 0; }
   bool no_node() const noexcept;

@@ -83,17 +83,15 @@ struct connection::completions {
   }
   static void names(int code, const String_vector* names, const void* data) {
     if (code == ZOK && names != nullptr) {
-      auto& found = of(data)->said.names;
-      found.reserve(static_cast<std::size_t>(names->count));
-      for (std::int32_t i = 0; i < names->count; ++i) found.emplace_back(names->data[i]);
+      of(data)->said.names = name_list{{names->data, static_cast<std::size_t>(names->count)}};
     }
     arrive(of(data), code);
   }
   static void changes(int code, const void* data) {
     if (code == ZOK) {
-      for (std::string& made : of(data)->created) {
-        of(data)->said.names.push_back(text_of(made.c_str()));
-      }
+      std::vector<const char*> made;
+      for (const std::string& one : of(data)->created) made.push_back(one.c_str());
+      of(data)->said.names = name_list{made};
     }
     arrive(of(data), code);
   }
