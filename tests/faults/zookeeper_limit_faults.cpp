@@ -127,6 +127,27 @@ TEST_F(zookeeper_with_room, F32_thousands_of_waiters_are_served_in_order_one_wak
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
+TEST_F(zookeeper_with_room, F32_a_full_line_refuses_and_keeps_nothing_of_whoever_was_refused) {
+  constexpr std::size_t longest = 8192;
+  const client locks = connect(60s);
+  mutex lock{locks, "name"};
+  take_and_release("name");  // its parents are there
+  const std::string place = scene().root() + "/name";
+  servers::zookeeper_talk crowd = scene().talk();
+  const auto come = [&] {
+    return crowd.create(place + "/lock-", {}, servers::zookeeper_talk::kind::ephemeral_sequential);
+  };
+  std::string last;
+  for (std::size_t i = 0; i < longest; ++i) last = come();
+  EXPECT_EQ(code_of([&] { (void)lock.try_acquire_for(5s); }), errc::queue_full);
+  EXPECT_EQ(code_of([&] { EXPECT_FALSE(lock.try_acquire()); }), errc{});
+  EXPECT_TRUE(eventually([&] { return crowd.children(place).size() == longest; }));
+  crowd.remove(last);
+  EXPECT_EQ(code_of([&] { EXPECT_FALSE(lock.try_acquire_for(500ms)); }), errc{});
+  crowd.close();
+  EXPECT_TRUE(lock.try_acquire_for(30s));
+}
+
 TEST_F(zookeeper_with_room, F32_fifty_thousand_names_leave_nothing_behind) {
   const client locks = connect(60s);
   const std::int64_t memory = resident_bytes();

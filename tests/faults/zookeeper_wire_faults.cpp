@@ -2,6 +2,8 @@
 #include "faults/zookeeper_case.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 #include <utility>
 
 namespace crosslock::faults {
@@ -192,6 +194,57 @@ TEST_F(zookeeper_faults, F17_reset_connections_are_made_anew_in_the_same_session
   auto how = strictness();
   how.calm_bound = 3s;
   judge(how);
+}
+
+/// What the observer of a client hears of its session.
+class session_diary final : public observer {
+ public:
+  std::atomic<int> suspensions = 0;
+  std::atomic<int> resumptions = 0;
+  std::atomic<int> losses = 0;
+  std::atomic<errc> why{};
+
+  void suspended(const error& reason) noexcept override {
+    why = reason.which();
+    ++suspensions;
+  }
+  void resumed() noexcept override { ++resumptions; }
+  void lost(const lost_event& event) noexcept override {
+    EXPECT_EQ(event.reason, loss_reason::gone);
+    ++losses;
+  }
+};
+
+TEST_F(zookeeper_faults, F17_a_lost_connection_is_told_as_suspended_and_only_its_session_as_lost) {
+  const auto diary = std::make_shared<session_diary>();
+  options how;
+  how.observer = diary;
+  const client locks = connect(steady, how);
+  mutex lock{locks, "name"};
+  const hold held = lock.acquire();
+  const std::int64_t first = scene().session_of(0).id;
+  for (int times = 1; times <= 2; ++times) {
+    const int before = diary->resumptions;
+    own_wire().cut();
+    EXPECT_TRUE(eventually([&] { return diary->suspensions == times; }));
+    EXPECT_EQ(diary->why, errc::unreachable);
+    EXPECT_TRUE(held.valid());
+    own_wire().heal();
+    EXPECT_TRUE(eventually([&] { return diary->resumptions == before + 1; }));
+    EXPECT_EQ(scene().session_of(0).id, first);
+    EXPECT_TRUE(held.valid());
+  }
+  EXPECT_EQ(diary->losses, 0);
+  const int before = diary->resumptions;
+  own_wire().cut();
+  servers::zookeeper_talk{server().address(), scene().session_of(0)}.close();
+  own_wire().heal();
+  EXPECT_TRUE(eventually([&] { return diary->losses == 1; }));
+  EXPECT_FALSE(held.valid());
+  EXPECT_TRUE(eventually([&] { return diary->resumptions == before + 1; }));
+  EXPECT_EQ(diary->suspensions, 3);
+  EXPECT_NE(scene().session_of(0).id, first);
+  EXPECT_GT(lock.acquire().fence(), held.fence());
 }
 
 TEST_F(zookeeper_faults, F27_an_answer_about_as_late_as_the_session_is_no_spent_grant) {
