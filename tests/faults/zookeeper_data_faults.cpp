@@ -1,4 +1,4 @@
-// Sessions, nodes and rights that others take away; clocks; wake-ups that die.
+// Sessions and nodes that others take away; clocks; wake-ups that die.
 #include "faults/zookeeper_case.hpp"
 
 #include <unistd.h>
@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <mutex>
 
 namespace crosslock::faults {
 namespace {
@@ -229,62 +227,6 @@ TEST_F(zookeeper_faults, F31_a_thousand_contended_cycles_leave_no_watch_behind) 
       << server().say("wchs");
   EXPECT_TRUE(scene().leftovers().size() == actors.size());  // their sessions, nothing else
   judge();
-}
-
-/// Everything that a client says to people.
-struct ears {
-  std::mutex mutex{};
-  std::string heard{};
-  std::function<void(log_level, std::string_view)> log() {
-    return [this](log_level, std::string_view text) {
-      const std::lock_guard guard{mutex};
-      heard.append(text).append("\n");
-    };
-  }
-};
-
-class zookeeper_with_rights : public zookeeper_alone {
- protected:
-  zookeeper_with_rights() : zookeeper_alone{{.machine = {servers::with_super_user()}}} {}
-
-  const std::string secret = "sesame-open";
-};
-
-TEST_F(zookeeper_with_rights, F33_rights_taken_away_amid_a_hold_end_it_in_time_and_tell_no_secret) {
-  ears listening;
-  options settings = impatient(500ms);
-  settings.lease = session;
-  settings.log = listening.log();
-  std::string url = scene().url(0);
-  url.insert(url.find("127"), "anne:" + secret + "@");
-  const client locks = crosslock::connect(url, settings);
-  mutex lock{locks, "name"};
-  auto held = conformance::acquire(here(), lock, 5s);
-  ASSERT_TRUE(held);
-  EXPECT_TRUE(held->held().valid());
-  servers::zookeeper_talk admin{server().address()};
-  admin.authenticate("super", servers::super_password);
-  std::vector<std::string> all = admin.below(scene().root());
-  for (const std::string& each : all) admin.set_rights(each, 0, "world", "anyone");
-  const time_point taken = now();
-  EXPECT_TRUE(eventually([&] { return held->held().lost().stop_requested(); }));
-  EXPECT_LE(now() - taken, session + stall);
-  EXPECT_EQ(held->release(), release_result::lost);
-  std::string said;
-  try {
-    (void)lock.try_acquire();
-    ADD_FAILURE() << "nobody may do that any more";
-  } catch (const error& why) {
-    said = why.what();
-    EXPECT_EQ(why.which(), errc::denied) << said;
-  }
-  const std::lock_guard guard{listening.mutex};
-  EXPECT_EQ((said + listening.heard).find(secret), std::string::npos) << said << listening.heard;
-  // With rights again it goes on.
-  for (const std::string& each : all) {
-    if (admin.exists(each)) admin.set_rights(each, 31, "world", "anyone");
-  }
-  EXPECT_TRUE(eventually([&] { return code_of([&] { (void)lock.try_acquire(); }) == errc{}; }));
 }
 
 /// A server whose wall clock can be put off.

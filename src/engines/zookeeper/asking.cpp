@@ -166,7 +166,7 @@ void asking::start_over() {
 }
 
 void asking::take_node(const std::string& path, std::int64_t born) {
-  const auto node = read_node(path.substr(path.rfind('/') + 1));
+  const auto node = read_node(std::string_view{path}.substr(path.rfind('/') + 1));
   const fence first = fence_of(born, name().view());
   const std::lock_guard guard{at_.table.mutex};
   mine_->node = path;

@@ -175,8 +175,12 @@ void asking_line::judge_line(const name_list& listed) {
 
 /// Two who share and both want the whole name would wait for each other for ever.
 bool asking_line::refuse_upgrade(const std::vector<seam::wish>& wishes, std::size_t index) {
-  if (!seam::is_upgrade(claim()) || mine_->upgrade_judged) return false;
-  mine_->upgrade_judged = true;
+  if (!seam::is_upgrade(claim())) return false;
+  {
+    const std::lock_guard guard{at_.table.mutex};
+    if (over()) return true;  // the one that has followed it judges
+    if (std::exchange(mine_->upgrade_judged, true)) return false;
+  }
   const bool conflict =
       std::any_of(wishes.begin(), wishes.begin() + static_cast<std::ptrdiff_t>(index),
                   [](const seam::wish& one) { return one.mode == claim_mode::exclusive; });

@@ -136,6 +136,10 @@ std::size_t asking_permits::claimed_before(std::span<const node> queue) const {
     if (lease && !lease->id.empty()) admitted.push_back(lease->id);
   }
   std::ranges::sort(admitted);
+  // Curator's first takes a lease by another id, and leaves the queue after that.
+  if (!queue.empty() && queue.front().kind == node_kind::mutex && !admitted.empty()) {
+    queue = queue.subspan(1);
+  }
   std::size_t sum = given_out_.names.size();
   for (const node& one : queue) {
     if (!std::ranges::binary_search(admitted, one.id)) sum += static_cast<std::size_t>(one.permits);
@@ -184,8 +188,6 @@ void asking_permits::wait_for_room() {
     const std::lock_guard guard{at_.table.mutex};
     if (over()) return;
     at_.table.watch(mine_, leases());
-    mine_->alone_before = false;
-    mine_->word_counts = false;
   }
   const time_point now = at_.clock.now();
   std::vector<sent> all;
@@ -206,10 +208,11 @@ void asking_permits::wait_behind(const node& before, bool only_for_a_moment) {
     const std::lock_guard guard{at_.table.mutex};
     if (over()) return;
     at_.table.watch(mine_, path);
-    mine_->alone_before = false;
-    mine_->word_counts = false;
     if (only_for_a_moment) {
-      mine_->go_on = [self = shared_from_this(), this] {
+      if (!stays_until_) stays_until_ = at_.clock.now() + a_moment;
+      mine_->stays_until = *stays_until_;
+      mine_->go_on = [self = shared_from_this(), this](bool in_time) {
+        if (!in_time) return busy();
         try {
           look();
         } catch (const error& why) {

@@ -33,6 +33,10 @@ standing_ref claims::take_listener(const std::string& parent) {
 
 void claims::watch(const standing_ref& one, const std::string& path) {
   unwatch(one);
+  // Nothing is known of the new one until the server has answered.
+  one->looked = {};
+  one->alone_before = false;
+  one->word_counts = false;
   one->watched = path;
   watching_.emplace(path, one);
 }
@@ -190,6 +194,7 @@ void leave(desk& at, const standing_ref& one, hearer then) {
   {
     const std::lock_guard guard{at.table.mutex};
     one->now = standing::phase::leaving;
+    one->refused = false;
     ++one->ask;
     at.table.unwatch(one);
     one->go_on = nullptr;
@@ -212,7 +217,11 @@ void leave(desk& at, const standing_ref& one, hearer then) {
     if (!several.empty()) return remove_each(at, one, several, then);
     if (!all.empty()) return at.wire.send(all, one->session);
   } catch (const error&) {
-    // It stays a claim that leaves: the next connection of this session removes it.
+    // It stays a claim that leaves: the next connection of this session removes it, or this one.
+    {
+      const std::lock_guard guard{at.table.mutex};
+      one->refused = true;
+    }
     if (then) then(refused);
     return;
   }

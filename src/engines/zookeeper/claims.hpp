@@ -6,6 +6,7 @@
 #include "engines/zookeeper/node_name.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -46,9 +47,11 @@ struct standing {
 
   // While it waits.
   std::string watched{};
-  bool alone_before = false;      ///< nobody but the watched one kept it out
-  bool word_counts = false;       ///< the watched one is a holder's or will be, and tells its end
-  std::function<void()> go_on{};  ///< a try that stays for a moment, instead of turn
+  bool alone_before = false;  ///< nobody but the watched one kept it out
+  bool word_counts = false;   ///< the watched one is a holder's or will be, and tells its end
+  /// A try that stays for a moment, instead of turn. False: the moment is over.
+  std::function<void(bool)> go_on{};
+  time_point stays_until{};
   time_point looked{};
 
   // While it is held.
@@ -105,6 +108,9 @@ class claims {
   std::unordered_map<std::string, standing_ref> guarded_;
   std::unordered_map<std::string, standing_ref> listening_;
 };
+
+/// How long a try for permits stays behind others that there would be enough for as well.
+inline constexpr duration a_moment = std::chrono::seconds{1};
 
 /// What everybody needs who works on a claim. Outlived by nobody but the connection.
 struct desk {

@@ -91,6 +91,8 @@ class connection {
   void send(std::span<asked> requests, session_number session = 0);
   /// Until the flight has landed; false when it has not by `give_up`.
   bool await(flight& mine, time_point give_up);
+  /// The same, for whoever has not given up then.
+  bool await_so_far(flight& mine, time_point until);
   /// One request after another, waited for. Throws `timed_out` or `unreachable`.
   std::vector<response> call(std::vector<request> requests, time_point give_up);
   response call(request one, time_point give_up);
@@ -156,6 +158,7 @@ class connection {
   void note_refusal(int code) noexcept;
   bool something_came() const noexcept;
   void hang_up() noexcept;
+  bool land(std::unique_lock<std::mutex>& guard, flight& mine, time_point give_up);
   void hang_up_if_silent() noexcept;
   void leave_seat();
   void ring() noexcept;

@@ -160,8 +160,19 @@ void connection::hang_up_if_silent() noexcept {
     hang_up();
 }
 
+bool connection::await_so_far(flight& mine, time_point until) {
+  std::unique_lock guard{mutex_};
+  return land(guard, mine, until);
+}
+
 bool connection::await(flight& mine, time_point give_up) {
   std::unique_lock guard{mutex_};
+  const bool landed = land(guard, mine, give_up);
+  if (!landed) hang_up_if_silent();
+  return landed;
+}
+
+bool connection::land(std::unique_lock<std::mutex>& guard, flight& mine, time_point give_up) {
   ++calls_;
   while (!mine.landed() && !closing_ && clock_.now() < give_up) {
     if (!driving_) {
@@ -179,9 +190,7 @@ bool connection::await(flight& mine, time_point give_up) {
     parked_.remove(&mine);
   }
   if (!driving_) leave_seat();
-  const bool landed = mine.landed();
-  if (!landed) hang_up_if_silent();
-  return landed;
+  return mine.landed();
 }
 
 void connection::wait_until(time_point give_up, const std::function<bool()>& ready) {
@@ -353,7 +362,8 @@ void connection::own_thread() {
   std::unique_lock guard{mutex_};
   std::uint64_t seen_calls = calls_;
   while (!closing_) {
-    const bool callers = calls_ != seen_calls;
+    // Callers who are refused never drive.
+    const bool callers = calls_ != seen_calls && !refusal_;
     seen_calls = calls_;
     if (driving_ || (callers && !owner_wanted_)) {
       owner_wanted_ = false;

@@ -88,7 +88,10 @@ standing_ref engine::stand(const seam::claim& claim) {
     mine->claim = claim;
     table_.add(mine);
   }
-  mine->claim = claim;
+  // What does not change is not written, for it is read without the mutex.
+  if (mine->claim.lease != claim.lease) mine->claim.lease = claim.lease;
+  if (mine->claim.wait != claim.wait) mine->claim.wait = claim.wait;
+  if (mine->claim.beside != claim.beside) mine->claim.beside = claim.beside;
   return mine;
 }
 
@@ -106,17 +109,30 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   };
   const auto mine = std::make_shared<under_way>();
   mine->way.missing.store(1);
-  asking::about(desk_, stand(claim), [mine, &clock = clock_](const asking::outcome& result) {
+  const standing_ref here = stand(claim);
+  asking::about(desk_, here, [mine, &clock = clock_](const asking::outcome& result) {
     mine->result = result;
     mine->way.missing.store(0, std::memory_order_release);
     mine->way.word.fetch_add(1);
     clock.unpark(mine->way.word);
   })->begin();
+  const bool may_stay = !claim.wait && claim.mode == claim_mode::permit;
+  if (may_stay && !wire_.await_so_far(mine->way, std::min(give_up, now + a_moment))) end_stay(here);
   if (!wire_.await(mine->way, give_up)) {
     throw make_error(errc::timed_out, wire_.shown() + " did not answer in time", 0, true);
   }
   if (const auto* why = std::get_if<error>(&*mine->result)) throw error{*why};
   return std::get<seam::answer>(*mine->result);
+}
+
+/// A try that has stayed for a moment goes.
+void engine::end_stay(const standing_ref& one) {
+  std::function<void(bool)> go_on;
+  {
+    const std::lock_guard guard{table_.mutex};
+    go_on = std::exchange(one->go_on, nullptr);
+  }
+  if (go_on) go_on(false);
 }
 
 void engine::ask_async(const seam::claim& claim, time_point /*give_up*/) {
@@ -200,7 +216,12 @@ void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
     if (one.detach) {
       throw make_error(errc::unsupported, "a hold ends with its session: it cannot be detached");
     }
-    if (one.share) share(one, give_up);
+    if (!one.share) continue;
+    try {
+      share(one, give_up);
+    } catch (const error&) {
+      // It is not shared yet, and says unknown. The others have nothing to do with that.
+    }
   }
   connection::life life = wire_.now();
   // What is proven lags behind by a tick and the time between heartbeats. When it lags more, the
@@ -257,8 +278,12 @@ void engine::share(seam::renewal& item, time_point give_up) {
     throw error_in(said, "share '" + item.held.name->str() + "'", wire_.shown());
   }
   const std::lock_guard guard{table_.mutex};
-  if (!done || mine->now != standing::phase::held) return;
+  if (mine->now != standing::phase::held) return;
   table_.forget(mine);
+  if (!done) {  // somebody has removed it
+    mine->now = standing::phase::asking;
+    return;
+  }
   mine->node = reader;
   mine->readers_place = true;
   mine->replacing = false;
@@ -297,7 +322,7 @@ void engine::heard(const event& news) noexcept {
 /// The event alone lets it in when it is known that nobody else stands before it.
 void engine::settle_waiter(const standing_ref& waiter, const event& news) {
   std::optional<seam::grant> granted;
-  std::function<void()> go_on;
+  std::function<void(bool)> go_on;
   {
     const std::lock_guard guard{table_.mutex};
     go_on = std::exchange(waiter->go_on, nullptr);
@@ -313,7 +338,7 @@ void engine::settle_waiter(const standing_ref& waiter, const event& news) {
       if (std::exchange(waiter->expects_news, false)) wire_.expect_news(-1);
     }
   }
-  if (go_on) return go_on();
+  if (go_on) return go_on(true);
   if (granted) return turn_.granted(*granted);
   turn_.look_again({*waiter->claim.name, waiter->claim.owner});
 }
@@ -367,7 +392,7 @@ void engine::resumed(session_number session) noexcept {
 void engine::ended(session_number session) noexcept {
   std::vector<standing_ref> lost;
   std::vector<standing_ref> waiting;
-  std::vector<std::function<void()>> staying;
+  std::vector<std::function<void(bool)>> staying;
   {
     const std::lock_guard guard{table_.mutex};
     for (const standing_ref& one : table_.all()) {
@@ -382,7 +407,7 @@ void engine::ended(session_number session) noexcept {
       }
     }
   }
-  for (const auto& go_on : staying) go_on();  // to fail
+  for (const auto& go_on : staying) go_on(true);  // to fail
   if (say_) say_(log_level::warning, wire_.shown() + ": the session has ended");
   for (const standing_ref& one : lost) {
     turn_.failed(
@@ -396,13 +421,16 @@ void engine::ended(session_number session) noexcept {
 
 /// Holds that last are guarded against removal by hand; short ones are not worth the request.
 void engine::beat() noexcept {
-  const time_point old_enough = clock_.now() - wire_.beat_interval() / 2;
+  const time_point now = clock_.now();
+  const time_point old_enough = now - wire_.beat_interval() / 2;
   std::vector<std::pair<standing_ref, std::string>> to_guard;
   std::vector<standing_ref> refused;
+  std::vector<standing_ref> too_long;
   {
     const std::lock_guard guard{table_.mutex};
     for (const standing_ref& one : table_.all()) {
       if (std::exchange(one->refused, false)) refused.push_back(one);
+      if (one->go_on && now > one->stays_until) too_long.push_back(one);
       if (one->now != standing::phase::held || one->guarded || one->since > old_enough) continue;
       if (!table_.room_for_guards()) continue;
       one->guarded = true;
@@ -414,6 +442,7 @@ void engine::beat() noexcept {
   }
   for (const auto& [one, path] : to_guard) guard_node(one, path);
   for (const standing_ref& one : refused) leave(desk_, one, nullptr);
+  for (const standing_ref& one : too_long) end_stay(one);
 }
 
 void engine::guard_node(const standing_ref& one, const std::string& path) {
