@@ -16,7 +16,9 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -64,6 +66,18 @@ errc code_of(Call&& call) {
   }
   return errc{};
 }
+
+/// Everything that a client says to people.
+struct ears {
+  std::mutex mutex{};
+  std::string heard{};
+  std::function<void(log_level, std::string_view)> log() {
+    return [this](log_level, std::string_view text) {
+      const std::lock_guard guard{mutex};
+      heard.append(text).append("\n");
+    };
+  }
+};
 
 class fault_case : public testing::Test {
  protected:

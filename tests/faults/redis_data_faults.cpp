@@ -2,8 +2,6 @@
 #include "faults/redis_case.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <mutex>
 
 namespace crosslock::faults {
 namespace {
@@ -144,18 +142,6 @@ TEST_F(redis_faults, F31_news_come_again_after_the_wire_of_news_was_broken) {
   EXPECT_EQ(waiter->say("release name"), "released");
   judge();
 }
-
-/// Everything that a client says to people.
-struct ears {
-  std::mutex mutex{};
-  std::string heard{};
-  std::function<void(log_level, std::string_view)> log() {
-    return [this](log_level, std::string_view text) {
-      const std::lock_guard guard{mutex};
-      heard.append(text).append("\n");
-    };
-  }
-};
 
 class redis_with_password : public redis_case {
  protected:

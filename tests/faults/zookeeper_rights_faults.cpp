@@ -1,26 +1,12 @@
 // Rights that others take away and give back, and what the rest of a client has to do with it.
 #include "faults/zookeeper_case.hpp"
 
-#include <functional>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace crosslock::faults {
 namespace {
-
-/// Everything that a client says to people.
-struct ears {
-  std::mutex mutex{};
-  std::string heard{};
-  std::function<void(log_level, std::string_view)> log() {
-    return [this](log_level, std::string_view text) {
-      const std::lock_guard guard{mutex};
-      heard.append(text).append("\n");
-    };
-  }
-};
 
 class zookeeper_with_rights : public zookeeper_alone {
  protected:
