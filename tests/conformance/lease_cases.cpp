@@ -86,6 +86,8 @@ TEST_P(lease, renewing_ends_when_the_lock_is_found_gone) {
       // A session is renewed as a whole. Each hold looks once whether it is still there, and is
       // told from then on.
       EXPECT_TRUE(eventually([&] { return !held.valid(); }, stage().traits().session));
+      // The hold knows before anybody is called.
+      EXPECT_TRUE(eventually([&] { return !heard->losses().empty(); }));
       EXPECT_EQ(heard->losses(), (std::vector{loss_reason::broken}));
       EXPECT_EQ(held.release(), release_result::lost);
       stage().drop_wake_ups(false);

@@ -190,7 +190,8 @@ void fault_proxy::ring() const {
 void fault_proxy::run() {
   time_point next = time_point::max();
   while (!over_) {
-    watch_list list = what_to_watch();
+    watch_list& list = watched_;
+    what_to_watch(list);
     ::poll(list.sockets.data(), list.sockets.size(), milliseconds_until(next));
     std::uint64_t rung = 0;
     [[maybe_unused]] const ssize_t quiet = ::read(bell_.number(), &rung, sizeof rung);
@@ -202,8 +203,9 @@ void fault_proxy::run() {
   }
 }
 
-fault_proxy::watch_list fault_proxy::what_to_watch() const {
-  watch_list list;
+void fault_proxy::what_to_watch(watch_list& list) const {
+  list.sockets.clear();
+  list.sources.clear();
   const auto add = [&](int socket, bool more, bool room, link* whose, way going) {
     const auto wanted = static_cast<short>((more ? POLLIN : 0) | (room ? POLLOUT : 0));
     // One that nothing is wanted from would be reported for being gone, again and again.
@@ -223,7 +225,6 @@ fault_proxy::watch_list fault_proxy::what_to_watch() const {
           one.get(), way::to_client);
     }
   }
-  return list;
 }
 
 /// Only this thread removes links, so those of the list are still there.

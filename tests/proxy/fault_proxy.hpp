@@ -120,7 +120,7 @@ class fault_proxy {
   };
 
   void run();
-  watch_list what_to_watch() const;
+  void what_to_watch(watch_list& list) const;
   void take_in_news(const watch_list& list, time_point moment);
   void ring() const;
 
@@ -129,6 +129,7 @@ class fault_proxy {
   mutable std::condition_variable changed_;
   std::vector<std::unique_ptr<door>> doors_;
   descriptor bell_;
+  watch_list watched_;  ///< here, or a child that was forked would have lost it
   std::atomic<bool> over_{false};
   std::thread thread_;  // last: it uses the others
 };

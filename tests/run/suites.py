@@ -21,6 +21,7 @@ import zookeeper_suite  # noqa: E402
 SEEDS = 10_000
 # Cases of engines with real processes wait for leases most of the time.
 SIDE_BY_SIDE = 12
+SANITIZED_SIDE_BY_SIDE = 4
 # These measure how soon something is seen, and disturb each other more.
 FAULTS_SIDE_BY_SIDE = 3
 # Engines with cases in the fault suite, and the rows of the matrix that every run plays.
@@ -77,7 +78,8 @@ def conformance(tally, preset, chosen):
     # A case of one engine is called `engine/...` or `.../engine`.
     patterns = ":".join(f"{name}/*:*/{name}" for name in chosen)
     gtest(tally, folder / "tests" / "crosslock-conformance",
-          [f"--gtest_filter={patterns}"] if chosen else [], side_by_side=SIDE_BY_SIDE)
+          [f"--gtest_filter={patterns}"] if chosen else [],
+          side_by_side=SIDE_BY_SIDE if preset == "dev" else SANITIZED_SIDE_BY_SIDE)
 
 
 def faults(tally, preset, chosen, rows=EVERYDAY_ROWS):

@@ -68,7 +68,6 @@ class asking_permits final : public asking {
   response agreed_;
   response beside_;  ///< mutexes of the same name
   bool of_is_written_ = false;
-  std::optional<time_point> stays_until_;  ///< a try, behind others
 };
 
 /// strategy=single: one node that everybody tries to make and everybody watches.

@@ -209,8 +209,7 @@ void asking_permits::wait_behind(const node& before, bool only_for_a_moment) {
     if (over()) return;
     at_.table.watch(mine_, path);
     if (only_for_a_moment) {
-      if (!stays_until_) stays_until_ = at_.clock.now() + a_moment;
-      mine_->stays_until = *stays_until_;
+      mine_->stays_until = at_.clock.now() + a_moment;
       mine_->go_on = [self = shared_from_this(), this](bool in_time) {
         if (!in_time) return busy();
         try {

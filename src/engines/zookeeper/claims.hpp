@@ -109,7 +109,8 @@ class claims {
   std::unordered_map<std::string, standing_ref> listening_;
 };
 
-/// How long a try for permits stays behind others that there would be enough for as well.
+/// How long a try for permits stays behind one that there would be enough for as well, and that
+/// does not move.
 inline constexpr duration a_moment = std::chrono::seconds{1};
 
 /// What everybody needs who works on a claim. Outlived by nobody but the connection.

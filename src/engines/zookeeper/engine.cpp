@@ -117,7 +117,10 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
     clock.unpark(mine->way.word);
   })->begin();
   const bool may_stay = !claim.wait && claim.mode == claim_mode::permit;
-  if (may_stay && !wire_.await_so_far(mine->way, std::min(give_up, now + a_moment))) end_stay(here);
+  while (may_stay && !wire_.await_so_far(mine->way, std::min(give_up, end_of_stay(here)))) {
+    if (clock_.now() >= give_up) break;
+    end_stay(here);
+  }
   if (!wire_.await(mine->way, give_up)) {
     throw make_error(errc::timed_out, wire_.shown() + " did not answer in time", 0, true);
   }
@@ -125,12 +128,19 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   return std::get<seam::answer>(*mine->result);
 }
 
-/// A try that has stayed for a moment goes.
+time_point engine::end_of_stay(const standing_ref& one) const {
+  const time_point now = clock_.now();
+  const std::lock_guard guard{table_.mutex};
+  return one->go_on ? std::max(one->stays_until, now) : now + a_moment;
+}
+
+/// A try goes that has stayed for a moment behind one that does not move.
 void engine::end_stay(const standing_ref& one) {
+  const time_point now = clock_.now();
   std::function<void(bool)> go_on;
   {
     const std::lock_guard guard{table_.mutex};
-    go_on = std::exchange(one->go_on, nullptr);
+    if (now >= one->stays_until) go_on = std::exchange(one->go_on, nullptr);
   }
   if (go_on) go_on(false);
 }
@@ -430,7 +440,7 @@ void engine::beat() noexcept {
     const std::lock_guard guard{table_.mutex};
     for (const standing_ref& one : table_.all()) {
       if (std::exchange(one->refused, false)) refused.push_back(one);
-      if (one->go_on && now > one->stays_until) too_long.push_back(one);
+      if (one->go_on && now >= one->stays_until) too_long.push_back(one);
       if (one->now != standing::phase::held || one->guarded || one->since > old_enough) continue;
       if (!table_.room_for_guards()) continue;
       one->guarded = true;

@@ -92,6 +92,7 @@ class engine final : public seam::engine, private session_listener {
   standing_ref stand(const seam::claim& claim);
   response leave_and_wait(const standing_ref& one, time_point give_up);
   void share(seam::renewal& item, time_point give_up);
+  time_point end_of_stay(const standing_ref& one) const;
   void end_stay(const standing_ref& one);
   void settle_waiter(const standing_ref& waiter, const event& news);
   void told_gone(const standing_ref& holder, const std::string& path);
