@@ -91,8 +91,9 @@ class connection {
   void send(std::span<asked> requests, session_number session = 0);
   /// Until the flight has landed; false when it has not by `give_up`.
   bool await(flight& mine, time_point give_up);
-  /// The same, for whoever has not given up then.
+  /// The same, for whoever has not given up then. At once when it is being closed.
   bool await_so_far(flight& mine, time_point until);
+  bool closing() const noexcept { return closing_.load(); }
   /// One request after another, waited for. Throws `timed_out` or `unreachable`.
   std::vector<response> call(std::vector<request> requests, time_point give_up);
   response call(request one, time_point give_up);

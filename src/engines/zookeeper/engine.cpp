@@ -118,7 +118,7 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   })->begin();
   const bool may_stay = !claim.wait && claim.mode == claim_mode::permit;
   while (may_stay && !wire_.await_so_far(mine->way, std::min(give_up, end_of_stay(here)))) {
-    if (clock_.now() >= give_up) break;
+    if (clock_.now() >= give_up || wire_.closing()) break;
     end_stay(here);
   }
   if (!wire_.await(mine->way, give_up)) {
