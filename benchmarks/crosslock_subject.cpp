@@ -1,4 +1,4 @@
-// Threads of one process share a client, as in any program; only scenes of clients have one each.
+// Threads of one process share a client, as in any program; only settings of clients have one each.
 #include "benchmarks/crosslock_subject.hpp"
 
 #include <crosslock/crosslock.hpp>
@@ -150,19 +150,19 @@ class crosslock_subject final : public subject {
   std::string_view name() const override { return name_; }
   std::string address() const override { return url_; }
 
-  parties assemble(const scene& scene) override {
+  parties assemble(const setting& setting) override {
     parties made;
     client locks = connect(url_);
-    for (std::size_t i = 0; i < scene.count; ++i) {
-      if (scene.who == scene::kind::clients && i > 0) locks = connect(url_);
-      const std::string own_name = scene.name + "/" + std::to_string(i);
-      if (scene.who == scene::kind::permits) {
+    for (std::size_t i = 0; i < setting.count; ++i) {
+      if (setting.who == setting::kind::clients && i > 0) locks = connect(url_);
+      const std::string own_name = setting.name + "/" + std::to_string(i);
+      if (setting.who == setting::kind::permits) {
         made.push_back(std::make_unique<crosslock_permit>(locks, own_name));
-      } else if (scene.who == scene::kind::readers) {
-        made.push_back(std::make_unique<crosslock_reader>(locks, scene.name));
+      } else if (setting.who == setting::kind::readers) {
+        made.push_back(std::make_unique<crosslock_reader>(locks, setting.name));
       } else {
-        const bool apart = scene.who == scene::kind::own_names;
-        made.push_back(std::make_unique<crosslock_party>(locks, apart ? own_name : scene.name));
+        const bool apart = setting.who == setting::kind::own_names;
+        made.push_back(std::make_unique<crosslock_party>(locks, apart ? own_name : setting.name));
       }
     }
     return made;

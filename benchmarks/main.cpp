@@ -138,8 +138,8 @@ void allow_many_descriptors() {
 }
 
 /// What a process is for that was started by another one of this program.
-errand errand_called(std::string_view word) {
-  if (word == take_part) return take_part_in_scene;
+role role_called(std::string_view word) {
+  if (word == take_part) return take_part_in_setting;
   if (word == reenter) return reenter_without_system_calls;
   if (word == hold_on) return hold_on_until_killed;
   return nullptr;
@@ -177,10 +177,10 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    if (const errand errand = argc > 1 ? errand_called(argv[1]) : nullptr) {
+    if (const role role = argc > 1 ? role_called(argv[1]) : nullptr) {
       // Whatever ends the benchmark, nobody goes on locking behind its back.
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      return errand({argv + 2, static_cast<std::size_t>(argc - 2)});
+      return role({argv + 2, static_cast<std::size_t>(argc - 2)});
     }
     return run(argc, argv);
   } catch (const std::exception& failure) {

@@ -136,17 +136,17 @@ class peer_subject final : public subject {
 
   std::string_view name() const override { return name_; }
 
-  std::optional<measured> play(const scene& scene, seconds asked_span,
+  std::optional<measured> play(const setting& setting, seconds asked_span,
                                const request_count& requests) override {
-    const bool many = scene.who == scene::kind::processes;
-    const bool alone = scene.who == scene::kind::own_names;
-    const std::size_t count = many ? scene.count : 1;
+    const bool many = setting.who == setting::kind::processes;
+    const bool alone = setting.who == setting::kind::own_names;
+    const std::size_t count = many ? setting.count : 1;
     const seconds span = std::max(asked_span, least_span);
     std::vector<std::unique_ptr<peer_process>> programs;
     for (std::size_t i = 0; i < count; ++i) {
       auto words = command_;
       words.insert(words.end(),
-                   {scene.name, std::to_string(scene.count / count), alone ? "own" : "one"});
+                   {setting.name, std::to_string(setting.count / count), alone ? "own" : "one"});
       programs.push_back(std::make_unique<peer_process>(std::move(words)));
     }
     constexpr std::string_view ready = "ready\n";
@@ -163,10 +163,10 @@ class peer_subject final : public subject {
     }
     const auto outside = [&](const turn& one) { return one.in < begin || one.in >= end; };
     std::erase_if(turns, outside);
-    return result_of(turns, scene, span, spent);
+    return result_of(turns, setting, span, spent);
   }
 
-  parties assemble(const scene&) override { throw unable(); }
+  parties assemble(const setting&) override { throw unable(); }
   std::unique_ptr<reentrant> enter(const std::string&) override { throw unable(); }
   std::unique_ptr<held_locks> hold_many(const std::string&, std::size_t,
                                         std::chrono::milliseconds) override {
@@ -175,7 +175,7 @@ class peer_subject final : public subject {
 
  private:
   std::runtime_error unable() const {
-    return std::runtime_error{name_ + " takes part in scenes only"};
+    return std::runtime_error{name_ + " takes part in settings only"};
   }
 
   struct spending {
@@ -197,9 +197,9 @@ class peer_subject final : public subject {
     return {after.requests - before.requests, after.cpu - before.cpu};
   }
 
-  static measured result_of(const std::vector<turn>& turns, const scene& scene, seconds span,
+  static measured result_of(const std::vector<turn>& turns, const setting& setting, seconds span,
                             const spending& spent) {
-    const bool alone = scene.who == scene::kind::own_names;
+    const bool alone = setting.who == setting::kind::own_names;
     const std::vector<turn> counted = alone ? turns : handovers_of(turns);
     measured result;
     result.rate = static_cast<double>(counted.size()) / span.count();
@@ -214,7 +214,7 @@ class peer_subject final : public subject {
     if (alone) return result;
     std::map<std::size_t, double> shares;
     for (const turn& one : counted) ++shares[one.client];
-    std::vector<double> each(scene.count);
+    std::vector<double> each(setting.count);
     std::ranges::copy(shares | std::views::values, each.begin());
     const auto [least, most] = std::ranges::minmax(each);
     result.share_max_min = most / least;  // infinite when one got nothing

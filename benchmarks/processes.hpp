@@ -37,9 +37,9 @@ std::unique_ptr<subject> join(std::string_view engine, std::string_view subject,
 
 /// What such a process is for is its first argument, which users never give; the others are
 /// `words`. Returns the exit code.
-using errand = int (*)(std::span<char* const> words);
+using role = int (*)(std::span<char* const> words);
 inline constexpr std::string_view take_part = "--take-part";
-int take_part_in_scene(std::span<char* const> words);
+int take_part_in_setting(std::span<char* const> words);
 inline constexpr std::string_view reenter = "--reenter";
 int reenter_without_system_calls(std::span<char* const> words);
 inline constexpr std::string_view hold_on = "--hold-on";

@@ -44,7 +44,7 @@ void start_holder(processes& others, subject& subject, const std::string& name,
 int hold_on_until_killed(std::span<char* const> words) {
   if (words.size() != 5) return 1;
   const auto subject = join(words[0], words[1], words[2]);
-  const auto party = subject->assemble({scene::kind::clients, 1, words[3]});
+  const auto party = subject->assemble({setting::kind::clients, 1, words[3]});
   party.front()->lock();
   static_cast<void>(!write(std::stoi(words[4]), "+", 1));
   for (;;) pause();
@@ -76,7 +76,7 @@ measured run_kill(subject& subject, surroundings& around) {
   const std::string name = around.fresh_name();
   std::optional<processes> others{std::in_place};
   start_holder(*others, subject, name, around);
-  const parties next = subject.assemble({scene::kind::clients, 1, name});
+  const parties next = subject.assemble({setting::kind::clients, 1, name});
   steady::time_point in;
   std::jthread waiter{[&] {
     next.front()->lock();

@@ -30,7 +30,7 @@ class party {
 using parties = std::vector<std::unique_ptr<party>>;
 
 /// Who meets whom.
-struct scene {
+struct setting {
   enum class kind {
     own_names,  ///< threads of one process, each with a name of its own
     permits,    ///< the same, and each name is a semaphore of which one permit is taken
@@ -74,13 +74,13 @@ class subject {
   virtual std::string_view name() const = 0;
   /// What another process needs to take part; empty where none can.
   virtual std::string address() const { return {}; }
-  /// Peers in other languages play the whole scene in processes of their own; `requests` says how
+  /// Peers in other languages play the whole setting in processes of their own; `requests` says how
   /// many the server has had so far. Empty: it is assembled from parties of this program.
-  virtual std::optional<measured> play(const scene&, seconds /*span*/,
+  virtual std::optional<measured> play(const setting&, seconds /*span*/,
                                        const request_count& /*requests*/) {
     return std::nullopt;
   }
-  virtual parties assemble(const scene& scene) = 0;
+  virtual parties assemble(const setting& setting) = 0;
   virtual std::unique_ptr<reentrant> enter(const std::string& name) = 0;
   virtual std::unique_ptr<held_locks> hold_many(const std::string& prefix, std::size_t count,
                                                 std::chrono::milliseconds lease) = 0;

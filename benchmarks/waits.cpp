@@ -66,10 +66,10 @@ class standard_readers final : public subject {
  public:
   std::string_view name() const override { return "shared_mutex"; }
 
-  parties assemble(const scene& scene) override {
+  parties assemble(const setting& setting) override {
     parties made;
     const auto lock = std::make_shared<std::shared_mutex>();
-    for (std::size_t i = 0; i < scene.count; ++i) {
+    for (std::size_t i = 0; i < setting.count; ++i) {
       made.push_back(std::make_unique<standard_reader>(lock));
     }
     return made;
@@ -87,7 +87,7 @@ measured run_waits(subject& subject, bool async, surroundings& around) {
   using namespace std::chrono_literals;
   // Long enough for the waiter to stand in line and for everything to have come to rest.
   constexpr auto in_line = 1ms;
-  const parties both = subject.assemble({scene::kind::clients, 2, around.fresh_name()});
+  const parties both = subject.assemble({setting::kind::clients, 2, around.fresh_name()});
   party& holder = *both[0];
   // The floors have one way to wait.
   waiter next{*both[1], async && subject.name() == "crosslock"};

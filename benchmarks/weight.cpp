@@ -27,9 +27,9 @@ measured weigh_idle_locks(subject& subject, surroundings& around) {
   constexpr std::size_t count = 1000;
   const std::string name = around.fresh_name();
   // The client is made, and every table grown, before anything is weighed.
-  const auto first = subject.assemble({scene::kind::own_names, 1, name + "/first"});
+  const auto first = subject.assemble({setting::kind::own_names, 1, name + "/first"});
   const double before = heap_bytes();
-  const auto locks = subject.assemble({scene::kind::own_names, count, name});
+  const auto locks = subject.assemble({setting::kind::own_names, count, name});
   measured result;
   result.bytes = (heap_bytes() - before) / static_cast<double>(count);
   return result;
@@ -51,7 +51,7 @@ measured weigh_waiters(subject& subject, surroundings& around) {
   using namespace std::chrono_literals;
   constexpr std::size_t count = 256;
   const parties everybody =
-      subject.assemble({scene::kind::threads, count + 1, around.fresh_name()});
+      subject.assemble({setting::kind::threads, count + 1, around.fresh_name()});
   measured result;
   everybody[count]->lock();
   const double before = heap_bytes();

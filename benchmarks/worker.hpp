@@ -1,4 +1,4 @@
-// One party's part in a scene, whether it has a thread or a process to itself.
+// One party's part in a setting, whether it has a thread or a process to itself.
 #pragma once
 
 #include "benchmarks/histogram.hpp"

@@ -6,9 +6,9 @@
 namespace crosslock::bench {
 namespace {
 
-workload on_scene(std::string name, std::string_view what, scene::kind who, std::size_t count) {
+workload in_setting(std::string name, std::string_view what, setting::kind who, std::size_t count) {
   return {std::move(name), what, [who, count](subject& subject, surroundings& around) {
-            return run_scene(subject, {who, count, around.fresh_name()}, around);
+            return run_setting(subject, {who, count, around.fresh_name()}, around);
           }};
 }
 
@@ -59,31 +59,31 @@ workload holding(std::size_t count) {
 }  // namespace
 
 std::vector<workload> workloads() {
-  using enum scene::kind;
+  using enum setting::kind;
   return {
       // First, while the heap is fresh.
       {"weight_idle", "lock object", weigh_idle_locks},
       {"weight_held", "held lock", weigh_held_locks},
       {"weight_waiter", "waiting thread", weigh_waiters},
-      of_family("one", on_scene("own_name_1", "lock and unlock", own_names, 1)),
-      of_family("one", on_scene("semaphore_1", "acquire and release", permits, 1)),
-      on_scene("own_name_16", "lock and unlock", own_names, 16),
-      on_scene("own_name_64", "lock and unlock", own_names, 64),
-      in_variant("full", on_scene("own_name_1", "lock and unlock", own_names, 1)),
-      in_variant("full", on_scene("own_name_64", "lock and unlock", own_names, 64)),
-      on_scene("handover_processes_4", "handover", processes, 4),
-      on_scene("pass_threads_8", "handover", threads, 8),
-      on_scene("pass_threads_256", "handover", threads, 256),
+      of_family("one", in_setting("own_name_1", "lock and unlock", own_names, 1)),
+      of_family("one", in_setting("semaphore_1", "acquire and release", permits, 1)),
+      in_setting("own_name_16", "lock and unlock", own_names, 16),
+      in_setting("own_name_64", "lock and unlock", own_names, 64),
+      in_variant("full", in_setting("own_name_1", "lock and unlock", own_names, 1)),
+      in_variant("full", in_setting("own_name_64", "lock and unlock", own_names, 64)),
+      in_setting("handover_processes_4", "handover", processes, 4),
+      in_setting("pass_threads_8", "handover", threads, 8),
+      in_setting("pass_threads_256", "handover", threads, 256),
       with_rival(make_standard_readers,
-                 on_scene("shared_threads_8", "shared lock and unlock", readers, 8)),
+                 in_setting("shared_threads_8", "shared lock and unlock", readers, 8)),
       waiting("wait_blocking", false),
       waiting("wait_async", true),
-      of_family("waiters", on_scene("waiters_8", "handover", clients, 8)),
-      of_family("waiters", on_scene("waiters_64", "handover", clients, 64)),
-      of_family("waiters", on_scene("waiters_256", "handover", clients, 256)),
-      of_family("herd", in_variant(single, on_scene("waiters_2", "handover", clients, 2))),
-      of_family("herd", in_variant(single, on_scene("waiters_8", "handover", clients, 8))),
-      of_family("herd", in_variant(single, on_scene("waiters_64", "handover", clients, 64))),
+      of_family("waiters", in_setting("waiters_8", "handover", clients, 8)),
+      of_family("waiters", in_setting("waiters_64", "handover", clients, 64)),
+      of_family("waiters", in_setting("waiters_256", "handover", clients, 256)),
+      of_family("herd", in_variant(single, in_setting("waiters_2", "handover", clients, 2))),
+      of_family("herd", in_variant(single, in_setting("waiters_8", "handover", clients, 8))),
+      of_family("herd", in_variant(single, in_setting("waiters_64", "handover", clients, 64))),
       {"reentry", "lock and unlock while held", run_reentry},
       renewing(100),
       renewing(1'000),

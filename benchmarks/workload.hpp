@@ -38,8 +38,8 @@ struct workload {
 std::vector<workload> workloads();
 
 // How they are run. Each throws std::runtime_error when a subject breaks a promise.
-measured run_scene(subject& subject, const scene& asked, surroundings& around);
-measured run_processes(subject& subject, const scene& scene, surroundings& around);
+measured run_setting(subject& subject, const setting& asked, surroundings& around);
+measured run_processes(subject& subject, const setting& setting, surroundings& around);
 /// How long it takes from a release until the next one is in, who waits by a thread or, `async`,
 /// without one. The rate is one by the median of that.
 measured run_waits(subject& subject, bool async, surroundings& around);

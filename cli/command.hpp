@@ -1,7 +1,8 @@
 // What every command of the program is: the words it understands, and what it does then.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line.hpp"
+
 #include <functional>
 #include <stdexcept>
 
@@ -9,9 +10,9 @@ namespace crosslock::cli {
 
 /// `words` is its part of the command line; `act` is called when that was read without an error,
 /// and returns the exit code of the program. Each command is offered by one function of its own
-/// file, `command offer_NAME(CLI::App& program)`, and main.cpp lists them all.
+/// file, `command offer_NAME(command_line& program)`, and main.cpp lists them all.
 struct command {
-  CLI::App* words;
+  command_words words;
   std::function<int()> act;
 };
 

@@ -53,12 +53,10 @@ void check_meta(std::string_view pair) {
 
 }  // namespace
 
-void offer_identity(CLI::App& words, identity_flags& flags) {
+void offer_identity(command_words& words, identity_flags& flags) {
   words.add_option("--owner", flags.owner, "Say who holds it, for others to see");
   // Each takes one word: the next one is NAME.
-  words.add_option("--meta", flags.meta, "Say more of it: KEY=VALUE; may be repeated")
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  words.add_option("--meta", flags.meta, "Say more of it: KEY=VALUE; may be repeated").repeated();
 }
 
 std::string note(const identity_flags& flags, std::string_view otherwise) {

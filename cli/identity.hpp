@@ -1,7 +1,8 @@
 // What a holder says of itself: shown to others beside user@host, pid and program.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/command_line.hpp"
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@ struct identity_flags {
 };
 
 /// Gives a command --owner and --meta, which may be repeated.
-void offer_identity(CLI::App& words, identity_flags& flags);
+void offer_identity(command_words& words, identity_flags& flags);
 
 /// For options::who: the owner, or else `otherwise`, and behind it what --meta says:
 /// `nightly; build=7, stage=test`. Throws usage_error that names the option.

@@ -18,11 +18,9 @@
 #include "engine/registry.hpp"
 
 #include <crosslock/error.hpp>
-#include <crosslock/version.hpp>
 
 #include <fcntl.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
 #include <iostream>
@@ -43,7 +41,7 @@ void keep_standard_descriptors_apart() {
 }
 
 /// In the order in which --help shows them.
-std::vector<command> offer_all(CLI::App& program, const behind_dashes& behind) {
+std::vector<command> offer_all(command_line& program, const behind_dashes& behind) {
   return {
       offer_run(program, behind), offer_hold(program),    offer_acquire(program),
       offer_renew(program),       offer_release(program), offer_list(program),
@@ -54,31 +52,18 @@ std::vector<command> offer_all(CLI::App& program, const behind_dashes& behind) {
 }
 
 int answer(const std::vector<std::string>& words, const behind_dashes& behind) {
-  CLI::App program{"Locks that hold across processes and machines.", "crosslock"};
-  program.set_version_flag("--version", std::string{"crosslock "} + crosslock::version());
-  program.require_subcommand(0, 1);
+  command_line program;
   const std::vector<command> commands = offer_all(program, behind);
-  try {
-    program.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-    // Asked for only now: CLI11 itself would say the same of a command that does not exist.
-    if (program.get_subcommands().empty()) throw CLI::RequiredError{"A command"};
-  } catch (const CLI::ParseError& wrong) {
-    // --help and --version arrive here as well, with the code 0.
-    if (wrong.get_exit_code() == 0) return program.exit(wrong);
-    const auto asked = program.get_subcommands();
-    const std::string of = asked.empty() ? "" : " " + asked.front()->get_name();
-    complain(std::string{wrong.what()} + "; crosslock" + of + " --help says what there is");
-    return exit_code::usage;
-  }
+  if (const auto code = program.read(words)) return *code;
   const auto chosen = std::find_if(commands.begin(), commands.end(),
-                                   [](const command& each) { return each.words->parsed(); });
+                                   [](const command& each) { return each.words.chosen(); });
   const int code = chosen->act();
   if (std::cout.flush()) return code;
   complain("standard output could not be written: is the disk full?");
   return exit_code::internal;
 }
 
-/// What follows `--` in a run is kept from CLI11 altogether.
+/// What follows `--` in a run is kept from the reader of options altogether.
 int answer(int argc, char** argv) {
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (words.empty() || words.front() != "run") return answer(words, std::nullopt);

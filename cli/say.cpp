@@ -14,10 +14,10 @@ std::string without_secrets(std::string_view text) {
   // Of a URL what stands between the user and the last @ of a word, and what follows password=.
   static const std::regex url{R"((://[^\s:/@']*):[^\s']*@)"};
   static const std::regex parameter{R"((password=)[^\s&']*)"};
-  static const std::regex paper{R"((crosslock1:[^\s:']*:)[^\s']*)"};
+  static const std::regex receipt{R"((crosslock1:[^\s:']*:)[^\s']*)"};
   std::string safe = std::regex_replace(std::string{text}, url, "$1:***@");
   safe = std::regex_replace(safe, parameter, "$1***");
-  return std::regex_replace(safe, paper, "$1***");
+  return std::regex_replace(safe, receipt, "$1***");
 }
 
 void complain(std::string_view text) {

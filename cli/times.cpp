@@ -34,7 +34,8 @@ std::optional<duration> read_fraction(std::string_view text) {
 }
 
 std::string two_digits(std::int64_t number) {
-  return (number < 10 ? "0" : "") + std::to_string(number);
+  const std::string zero(number < 10 ? 1 : 0, '0');
+  return zero + std::to_string(number);
 }
 
 }  // namespace

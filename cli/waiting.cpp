@@ -94,22 +94,21 @@ void begin(const client& locks, const lock_name& name, const claim_request& want
 
 }  // namespace
 
-void offer_claim(CLI::App& words, claim_flags& flags) {
-  auto* const no_wait = words.add_flag("-n,--no-wait", flags.no_wait, "Do not wait for the lock");
+void offer_claim(command_words& words, claim_flags& flags) {
+  const option no_wait = words.add_flag("-n,--no-wait", flags.no_wait, "Do not wait for the lock");
   words
       .add_option("-w,--wait,--timeout", flags.wait, "Wait at most so long: 90, 500ms, 2m; 0 is -n")
-      ->excludes(no_wait);
-  auto* const shared =
-      words.add_flag("-s,--shared", flags.shared, "Share it with others who share it");
-  auto* const exclusive = words.add_flag("-x,--exclusive", flags.exclusive, "Alone (the default)");
-  shared->excludes(exclusive);
+      .excludes(no_wait);
+  option shared = words.add_flag("-s,--shared", flags.shared, "Share it with others who share it");
+  const option exclusive = words.add_flag("-x,--exclusive", flags.exclusive, "Alone (the default)");
+  shared.excludes(exclusive);
   words.add_option("--permits", flags.permits, "Take one of N permits: at most N at a time")
-      ->excludes(shared)
-      ->excludes(exclusive);
-  auto* const code = words.add_option("-E,--conflict-exit-code", flags.conflict_code,
-                                      "Exit with N, not 75, when the lock is not to be had");
+      .excludes(shared)
+      .excludes(exclusive);
+  const option code = words.add_option("-E,--conflict-exit-code", flags.conflict_code,
+                                       "Exit with N, not 75, when the lock is not to be had");
   words.add_flag("--busy-ok", flags.busy_ok, "Exit with 0 when the lock is not to be had")
-      ->excludes(code);
+      .excludes(code);
 }
 
 claim_request read_claim(const claim_flags& flags) {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "cli/calls.hpp"
+#include "cli/command_line.hpp"
 #include "cli/signals.hpp"
 
 #include <crosslock/client.hpp>
 #include <crosslock/hold.hpp>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,7 +26,7 @@ struct claim_flags {
 };
 
 /// Gives a command -n, -w, -s, -x, --permits, -E and --busy-ok.
-void offer_claim(CLI::App& words, claim_flags& flags);
+void offer_claim(command_words& words, claim_flags& flags);
 
 struct claim_request {
   claim_mode mode = claim_mode::exclusive;

@@ -17,7 +17,8 @@ while (($#)); do
       ;;
     --help | -h)
       echo "Usage: ./crosslock install [--prefix DIR]"
-      echo "Puts program, libraries, man page and completions below DIR (/usr/local)."
+      echo "Puts program, man page, completions, libraries, headers, and files for CMake and"
+      echo "pkg-config below DIR (/usr/local)."
       exit 0
       ;;
     *) stop 64 "install: '$1' was not expected: ./crosslock install [--prefix DIR]" ;;
@@ -30,7 +31,7 @@ done
 there=$prefix
 while [[ ! -e $there ]]; do there=$(dirname "$there"); done
 [[ -d $there ]] || stop 78 "install: '$there' is not a directory: name another one with --prefix"
-for folder in "$there" "$prefix"/{bin,lib,share}; do
+for folder in "$there" "$prefix"/{bin,include,lib,share}; do
   if [[ -e $folder && ! -w $folder ]]; then
     stop 77 "install: '$folder' cannot be written: do it as root (sudo ./crosslock install), or \
 name another place (./crosslock install --prefix ~/.local)"
@@ -41,9 +42,11 @@ is_current || build
 {
   cmake --build "$root/build/release" --target crosslock crosslock-completion >/dev/null || exit 70
   umask 022 # for all users, however strict this one is with own files
-  cmake --install "$root/build/release" --prefix "$prefix" --component program || exit 70
-} | sed -n 's/^-- \(Installing\|Up-to-date\): /  /p' |
-  { echo "crosslock: put in place:" && cat; }
+  cmake --install "$root/build/release" --prefix "$prefix" || exit 70
+} | sed -n 's/^-- \(Installing\|Up-to-date\): //p' | {
+  echo "crosslock: put in place:"
+  while IFS= read -r file; do [[ -d $file ]] || echo "  $file"; done
+}
 
 case :$PATH: in
   *:"$prefix/bin":*) ;;

@@ -19,6 +19,13 @@ function(crosslock_install_component name)
   # The same reason, and the same two ways, as in crosslock_keep_linked; pkg-config's answer has
   # to serve static and shared linking alike.
   set(pc_name ${name})
+  # Found from where the .pc file is: the prefix may be chosen when installing, and be moved.
+  set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+  if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+    file(RELATIVE_PATH way_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+    string(REGEX REPLACE "/$" "" way_up ${way_up})
+    set(pc_prefix "\${pcfiledir}/${way_up}")
+  endif()
   set(pc_requires "")
   set(pc_libs "-L\${libdir} -lcrosslock-${name}")
   get_property(flags TARGET ${target} PROPERTY crosslock_flags)

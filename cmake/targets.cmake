@@ -1,7 +1,7 @@
 # How every target of ours is compiled, and what makes a library a crosslock library.
 
-# Language level, and warnings; these are errors only where we are the top level, so that a newer
-# compiler never breaks the build of somebody who merely uses us.
+# Language level, and warnings; these are errors only in our own presets, so that a newer compiler
+# never breaks the build of somebody who merely uses us.
 function(crosslock_compile_as_ours target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PRIVATE
@@ -9,7 +9,27 @@ function(crosslock_compile_as_ours target)
   set_target_properties(${target} PROPERTIES
     CXX_STANDARD 20
     CXX_EXTENSIONS OFF
-    COMPILE_WARNING_AS_ERROR ${PROJECT_IS_TOP_LEVEL})
+    COMPILE_WARNING_AS_ERROR ${CROSSLOCK_WERROR})
+endfunction()
+
+# Eight files at a time, because most of what the compiler reads is headers. Names in unnamed
+# namespaces must therefore differ among the files of a target.
+function(crosslock_build_as_unity target)
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ${CROSSLOCK_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
+
+# crosslock_note_mutable(TARGET SOURCE...): the files that know deliberate faults
+# (src/engine/mutant.hpp) stay objects of their own, so that tests can replace them.
+function(crosslock_note_mutable target)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS ${source} found REGEX "mutated\\(|CROSSLOCK_MUTANTS" LIMIT_COUNT 1)
+    if(found)
+      cmake_path(ABSOLUTE_PATH source)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      set_property(TARGET ${target} APPEND PROPERTY crosslock_mutable ${source})
+    endif()
+  endforeach()
 endfunction()
 
 # crosslock_add_library(NAME SOURCE...): the library crosslock-NAME with the alias crosslock::NAME,
@@ -19,6 +39,10 @@ function(crosslock_add_library name)
   add_library(${target} ${ARGN})
   add_library(crosslock::${name} ALIAS ${target})
   crosslock_compile_as_ours(${target})
+  crosslock_build_as_unity(${target})
+  if(CROSSLOCK_TESTS)
+    crosslock_note_mutable(${target} ${ARGN})
+  endif()
   # Nobody replaces our functions at run time: calls among them may be direct, or inlined.
   # (clang inlines them anyway.)
   target_compile_options(${target} PRIVATE

@@ -12,12 +12,12 @@ int main() {
 
   auto hold = deploy.acquire();
   const auto fence = hold.fence();
-  const std::string paper = hold.detach().to_string();  // one word, safe in a shell: keep it secret
+  const std::string text = hold.detach().to_string();  // one word, safe in a shell: keep it secret
   std::cout << "detached; still taken: " << std::boolalpha << !deploy.try_acquire() << '\n';
 
   // Later, in another client.
   auto others = crosslock::connect();
-  const auto receipt = crosslock::receipt::parse(paper);
+  const auto receipt = crosslock::receipt::parse(text);
   others.renew(receipt, std::chrono::minutes{5});  // it stays detached, and the receipt good
   auto again = others.adopt(receipt);
   std::cout << "taken up with the same fence: " << (again.fence() == fence) << '\n';

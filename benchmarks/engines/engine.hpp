@@ -31,9 +31,9 @@ class engine {
                                                        std::string_view /*variant*/) {
     return {};
   }
-  /// What this subject plays when it is asked for a scene: mostly that. Anything else is explained
-  /// by the note.
-  virtual scene staged(const scene& asked, std::string_view /*subject*/) const { return asked; }
+  /// What this subject plays when it is asked for a setting: mostly that. Anything else is
+  /// explained by the note.
+  virtual setting staged(const setting& asked, std::string_view /*subject*/) const { return asked; }
   /// How many requests the server has answered so far; the floor's count too where they share
   /// it.
   virtual std::uint64_t requests() const = 0;

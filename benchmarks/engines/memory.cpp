@@ -81,13 +81,13 @@ class memory_floor final : public subject {
  public:
   std::string_view name() const override { return "floor"; }
 
-  parties assemble(const scene& scene) override {
+  parties assemble(const setting& setting) override {
     parties made;
     const auto table = std::make_shared<lock_table>();
     const auto lock = std::make_shared<fifo_futex_lock>();
-    for (std::size_t i = 0; i < scene.count; ++i) {
-      if (scene.apart()) {
-        made.push_back(std::make_unique<table_party>(table, scene.name + std::to_string(i)));
+    for (std::size_t i = 0; i < setting.count; ++i) {
+      if (setting.apart()) {
+        made.push_back(std::make_unique<table_party>(table, setting.name + std::to_string(i)));
       } else {
         made.push_back(std::make_unique<futex_party>(lock));
       }
@@ -113,9 +113,9 @@ class memory_engine final : public engine {
     return std::make_unique<memory_floor>();
   }
 
-  scene staged(const scene& asked, std::string_view) const override {
-    if (asked.who != scene::kind::processes) return asked;
-    return {scene::kind::clients, asked.count, asked.name};
+  setting staged(const setting& asked, std::string_view) const override {
+    if (asked.who != setting::kind::processes) return asked;
+    return {setting::kind::clients, asked.count, asked.name};
   }
 
   std::uint64_t requests() const override {

@@ -25,19 +25,19 @@ class redis_subject final : public subject {
   std::string_view name() const override { return name_; }
   std::string address() const override { return std::to_string(port_); }
 
-  parties assemble(const scene& scene) override {
+  parties assemble(const setting& setting) override {
     parties made;
     const auto inside = std::make_shared<fifo_futex_lock>();
-    for (std::size_t i = 0; i < scene.count; ++i) {
-      const std::string own = scene.name + "/" + std::to_string(i);
-      if (scene.apart()) {
+    for (std::size_t i = 0; i < setting.count; ++i) {
+      const std::string own = setting.name + "/" + std::to_string(i);
+      if (setting.apart()) {
         made.push_back(std::make_unique<key_party>(port_, own, name_ != "set_nx"));
-      } else if (scene.who == scene::kind::threads) {
+      } else if (setting.who == setting::kind::threads) {
         made.push_back(std::make_unique<futex_party>(inside));
       } else if (name_ == "redisson") {
-        made.push_back(std::make_unique<latch_party>(port_, scene.name));
+        made.push_back(std::make_unique<latch_party>(port_, setting.name));
       } else {
-        made.push_back(std::make_unique<queue_party>(port_, scene.name));
+        made.push_back(std::make_unique<queue_party>(port_, setting.name));
       }
     }
     return made;

@@ -90,17 +90,17 @@ class rows_subject final : public subject {
   std::string_view name() const override { return name_; }
   std::string address() const override { return (table_.full ? "full:" : "normal:") + table_.path; }
 
-  parties assemble(const scene& scene) override {
+  parties assemble(const setting& setting) override {
     parties made;
     const auto inside = std::make_shared<fifo_futex_lock>();
-    for (std::size_t i = 0; i < scene.count; ++i) {
-      if (scene.who == scene::kind::threads) {
+    for (std::size_t i = 0; i < setting.count; ++i) {
+      if (setting.who == setting::kind::threads) {
         made.push_back(std::make_unique<futex_party>(inside));
         continue;
       }
-      const bool own_name = scene.apart();
+      const bool own_name = setting.apart();
       made.push_back(std::make_unique<rows_party>(
-          table_, own_name ? scene.name + "/" + std::to_string(i) : scene.name));
+          table_, own_name ? setting.name + "/" + std::to_string(i) : setting.name));
     }
     return made;
   }
@@ -143,8 +143,8 @@ class sqlite_engine final : public engine {
     return made;
   }
 
-  scene staged(const scene& asked, std::string_view subject) const override {
-    using enum scene::kind;
+  setting staged(const setting& asked, std::string_view subject) const override {
+    using enum setting::kind;
     const bool contended = asked.who == processes || asked.who == clients;
     if (contended && subject == "floor") return {own_names, 1, asked.name};
     return asked;

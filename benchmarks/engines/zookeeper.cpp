@@ -31,15 +31,15 @@ class zookeeper_subject final : public subject {
   std::string_view name() const override { return "floor"; }
   std::string address() const override { return std::to_string(port_); }
 
-  parties assemble(const scene& scene) override {
+  parties assemble(const setting& setting) override {
     parties made;
     const auto inside = std::make_shared<fifo_futex_lock>();
     const auto link = std::make_shared<shared_zookeeper_link>(port_);
-    const std::string path = "/" + scene.name;
-    for (std::size_t i = 0; i < scene.count; ++i) {
-      if (scene.apart()) {
+    const std::string path = "/" + setting.name;
+    for (std::size_t i = 0; i < setting.count; ++i) {
+      if (setting.apart()) {
         made.push_back(std::make_unique<node_party>(link, path + "/" + std::to_string(i)));
-      } else if (scene.who == scene::kind::threads) {
+      } else if (setting.who == setting::kind::threads) {
         made.push_back(std::make_unique<futex_party>(inside));
       } else {
         made.push_back(std::make_unique<line_party>(port_, path));
@@ -149,7 +149,7 @@ class zookeeper_engine final : public engine {
   void warm_up() const {
     using steady = std::chrono::steady_clock;
     const auto everybody = zookeeper_subject{server_.port()}.assemble(
-        {.who = scene::kind::own_names, .count = 8, .name = "warming"});
+        {.who = setting::kind::own_names, .count = 8, .name = "warming"});
     const auto end = steady::now() + std::chrono::seconds{4};
     std::vector<std::jthread> threads;
     for (const auto& one : everybody) {

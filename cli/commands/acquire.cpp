@@ -4,10 +4,10 @@
 #include "cli/connected.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/identity.hpp"
-#include "cli/paper.hpp"
-#include "cli/place.hpp"
+#include "cli/receipt_io.hpp"
 #include "cli/say.hpp"
 #include "cli/standard_output.hpp"
+#include "cli/target.hpp"
 #include "cli/waiting.hpp"
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace {
 
 struct acquire_flags {
   std::string name;
-  place_flags where;
+  target_flags where;
   claim_flags claim;
   identity_flags self;
   std::optional<std::string> format;
@@ -29,50 +29,50 @@ struct acquire_flags {
 /// A receipt that nobody has yet: unless it is handed out, the lock is given back.
 class unspent_receipt {
  public:
-  unspent_receipt(const client& locks, receipt paper) : locks_{locks}, paper_{std::move(paper)} {}
+  unspent_receipt(const client& locks, receipt given) : locks_{locks}, given_{std::move(given)} {}
   unspent_receipt(const unspent_receipt&) = delete;
   unspent_receipt& operator=(const unspent_receipt&) = delete;
   ~unspent_receipt() {
     if (!spent_) give_back();
   }
 
-  const receipt& paper() const noexcept { return paper_; }
+  const receipt& given() const noexcept { return given_; }
   void spent() noexcept { spent_ = true; }
 
  private:
   void give_back() noexcept {
     try {
-      const release_result result = locks_.release(paper_);
+      const release_result result = locks_.release(given_);
       if (result == release_result::released) {
-        complain("'" + paper_.name.str() + "' was given back");
+        complain("'" + given_.name.str() + "' was given back");
       }
       if (result != release_result::unknown) return;
     } catch (const std::exception&) {
       // Said below: it is the same for who reads it.
     }
-    complain("no answer to the release of '" + paper_.name.str() +
+    complain("no answer to the release of '" + given_.name.str() +
              "': it stays locked until its lease ends");
   }
 
   const client& locks_;
-  const receipt paper_;
+  const receipt given_;
   bool spent_ = false;
 };
 
 /// 0, or the signal that came first.
-int hand_out(const client& locks, hold& held, const acquire_flags& flags, paper_format format,
+int hand_out(const client& locks, hold& held, const acquire_flags& flags, receipt_format format,
              signal_inbox& signals) {
   unspent_receipt unspent{locks, held.detach()};
   // The lease counts from here, the whole of it: a handover brings only an offer.
-  const duration lease = locks.renew(unspent.paper());
-  const int ended_by = write_out(shown(unspent.paper(), flags.name, lease, format), signals);
+  const duration lease = locks.renew(unspent.given());
+  const int ended_by = write_out(shown(unspent.given(), flags.name, lease, format), signals);
   if (ended_by == 0) unspent.spent();
   return ended_by;
 }
 
 int acquire_with(const client& locks, const lock_name& name, const acquire_flags& flags,
                  const claim_request& claim, calls& answers, int& ended_by) {
-  const paper_format format = read_format(flags.format);
+  const receipt_format format = read_format(flags.format);
   signal_inbox signals;
   waited outcome = wait_for(locks, name, claim, {answers, signals}, locks.lease());
   ended_by = outcome.ended_by;
@@ -90,7 +90,7 @@ int acquire(const acquire_flags& flags) {
   {
     const lock_name name{flags.name};  // before anything is connected to
     const claim_request claim = read_claim(flags.claim);
-    place where = find_place(flags.where);
+    target where = find_target(flags.where);
     where.how.who = note(flags.self, "by a receipt");
     require_receipts(where);
     require_standard_output();
@@ -104,24 +104,23 @@ int acquire(const acquire_flags& flags) {
   return code;
 }
 
-constexpr const char* footer =
+constexpr const char* acquire_footer =
     R"(Prints one word, the receipt, for 'crosslock renew' and 'crosslock release': keep it secret.
 With --format env it prints CROSSLOCK_RECEIPT, CROSSLOCK_NAME, CROSSLOCK_FENCE, CROSSLOCK_OWNER_ID
 and CROSSLOCK_ENGINE. Nobody renews the lock: it is free again when its lease ends (--lease).)";
 
 }  // namespace
 
-command offer_acquire(CLI::App& program) {
-  CLI::App* const words =
-      program.add_subcommand("acquire", "Take a lock and print a receipt for it");
-  words->footer(footer);
+command offer_acquire(command_line& program) {
+  command_words words = program.add_command("acquire", "Take a lock and print a receipt for it");
+  words.footer(acquire_footer);
   const auto flags = std::make_shared<acquire_flags>();
-  words->add_option("NAME", flags->name, "The lock")->required()->type_name("");
-  offer_claim(*words, flags->claim);
-  offer_place(*words, flags->where);
-  offer_lease(*words, flags->where);
-  offer_identity(*words, flags->self);
-  offer_format(*words, flags->format);
+  words.add_option("NAME", flags->name, "The lock").required().untyped();
+  offer_claim(words, flags->claim);
+  offer_target(words, flags->where);
+  offer_lease(words, flags->where);
+  offer_identity(words, flags->self);
+  offer_format(words, flags->format);
   return {words, [flags] { return acquire(*flags); }};
 }
 

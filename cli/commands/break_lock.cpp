@@ -1,8 +1,8 @@
 #include "cli/commands/break_lock.hpp"
 
 #include "cli/exit_code.hpp"
-#include "cli/looking/eyes.hpp"
 #include "cli/looking/lock_text.hpp"
+#include "cli/looking/lock_viewer.hpp"
 #include "cli/looking/plain_text.hpp"
 #include "cli/say.hpp"
 
@@ -16,7 +16,7 @@ namespace crosslock::cli {
 namespace {
 
 struct break_request {
-  place_flags where;
+  target_flags where;
   std::string name;
   std::string owner;
   bool yes = false;
@@ -67,7 +67,7 @@ int break_lock(const break_request& wanted, std::ostream& out) {
     throw usage_error{"there is no terminal to ask at: say --yes to break " + quoted(name) +
                       " without a question"};
   }
-  eyes looking{wanted.where};
+  lock_viewer looking{wanted.where};
   const lock_info seen = looking.look(name);
   const claim_info* const holder = find_owner(seen.holders, owner);
   if (holder == nullptr) {
@@ -88,14 +88,14 @@ int break_lock(const break_request& wanted, std::ostream& out) {
 
 }  // namespace
 
-command offer_break(CLI::App& program) {
-  CLI::App* const words = program.add_subcommand("break", "Take a lock away from its holder");
+command offer_break(command_line& program) {
+  command_words words = program.add_command("break", "Take a lock away from its holder");
   const auto wanted = std::make_shared<break_request>();
-  words->add_option("NAME", wanted->name, "The lock")->required();
-  words->add_option("--owner-id", wanted->owner, "Who has it now, as crosslock show says")
-      ->required();
-  words->add_flag("--yes", wanted->yes, "Do not ask");
-  offer_place(*words, wanted->where);
+  words.add_option("NAME", wanted->name, "The lock").required();
+  words.add_option("--owner-id", wanted->owner, "Who has it now, as crosslock show says")
+      .required();
+  words.add_flag("--yes", wanted->yes, "Do not ask");
+  offer_target(words, wanted->where);
   return {words, [wanted] { return break_lock(*wanted, std::cout); }};
 }
 

@@ -13,39 +13,11 @@
 namespace crosslock::cli {
 namespace {
 
-/// One option of a command.
-struct option_words {
-  std::vector<std::string> brief;  ///< without the dash
-  std::vector<std::string> whole;  ///< without the dashes
-  std::string about;
-  bool valued = false;
-
-  std::vector<std::string> dashed() const {
-    std::vector<std::string> all;
-    for (const std::string& one : brief) all.push_back("-" + one);
-    for (const std::string& one : whole) all.push_back("--" + one);
-    return all;
-  }
-};
-
-struct command_words {
-  std::string name;
-  std::string about;
-  std::vector<option_words> options;
-};
-
-std::vector<command_words> words_of(const CLI::App& program) {
-  std::vector<command_words> all;
-  for (const CLI::App* const each : program.get_subcommands([](const CLI::App*) { return true; })) {
-    command_words& made = all.emplace_back();
-    made.name = each->get_name();
-    made.about = each->get_description();
-    for (const CLI::Option* const option : each->get_options()) {
-      if (option->get_group().empty() || !option->nonpositional()) continue;
-      made.options.push_back({option->get_snames(), option->get_lnames(), option->get_description(),
-                              option->get_items_expected_max() > 0});
-    }
-  }
+/// All ways to write it.
+std::vector<std::string> dashed(const option_description& option) {
+  std::vector<std::string> all;
+  for (const std::string& one : option.brief) all.push_back("-" + one);
+  for (const std::string& one : option.whole) all.push_back("--" + one);
   return all;
 }
 
@@ -59,12 +31,12 @@ std::string quoted(std::string_view text, std::string_view quote) {
 using fillings = std::map<std::string, std::string, std::less<>>;
 
 /// `between` stands between all options that take a value, each behind its command.
-std::string valued_words(const std::vector<command_words>& all, const std::string& between) {
+std::string valued_words(const std::vector<command_description>& all, const std::string& between) {
   std::string text;
-  for (const command_words& command : all) {
-    for (const option_words& option : command.options) {
+  for (const command_description& command : all) {
+    for (const option_description& option : command.options) {
       if (!option.valued) continue;
-      for (const std::string& word : option.dashed()) {
+      for (const std::string& word : dashed(option)) {
         text += (text.empty() ? "" : between) + quoted(command.name + " " + word, "");
       }
     }
@@ -72,14 +44,14 @@ std::string valued_words(const std::vector<command_words>& all, const std::strin
   return text;
 }
 
-fillings fill_bash(const std::vector<command_words>& all) {
+fillings fill_bash(const std::vector<command_description>& all) {
   fillings made;
   made["commands"] = "     ";
-  for (const command_words& command : all) {
+  for (const command_description& command : all) {
     made["commands"] += " " + command.name;
     std::string words;
-    for (const option_words& option : command.options) {
-      for (const std::string& word : option.dashed()) words += (words.empty() ? "" : " ") + word;
+    for (const option_description& option : command.options) {
+      for (const std::string& word : dashed(option)) words += (words.empty() ? "" : " ") + word;
     }
     made["options"] += "    " + command.name + ") echo '" + words + "' ;;\n";
   }
@@ -89,15 +61,15 @@ fillings fill_bash(const std::vector<command_words>& all) {
 }
 
 /// `_describe` takes what stands before the first colon for the word.
-fillings fill_zsh(const std::vector<command_words>& all) {
+fillings fill_zsh(const std::vector<command_description>& all) {
   constexpr std::string_view quote = "'\\''";
   fillings made;
-  for (const command_words& command : all) {
+  for (const command_description& command : all) {
     made["commands"] += "    " + quoted(command.name + ":" + command.about, quote) + "\n";
     std::string words;
     std::string valued;
-    for (const option_words& option : command.options) {
-      for (const std::string& word : option.dashed()) {
+    for (const option_description& option : command.options) {
+      for (const std::string& word : dashed(option)) {
         words += "        " + quoted(word + ":" + option.about, quote) + "\n";
         if (option.valued) valued += (valued.empty() ? "" : " ") + word;
       }
@@ -108,14 +80,14 @@ fillings fill_zsh(const std::vector<command_words>& all) {
   return made;
 }
 
-fillings fill_fish(const std::vector<command_words>& all) {
+fillings fill_fish(const std::vector<command_description>& all) {
   constexpr std::string_view quote = "\\'";
   const std::string begin = "complete -c crosslock -n ";
   fillings made;
-  for (const command_words& command : all) {
+  for (const command_description& command : all) {
     made["commands"] += begin + "__crosslock_needs_command -a " + command.name + " -d " +
                         quoted(command.about, quote) + "\n";
-    for (const option_words& option : command.options) {
+    for (const option_description& option : command.options) {
       std::string words;
       for (const std::string& one : option.brief) words += " -s " + one;
       for (const std::string& one : option.whole) words += " -l " + one;
@@ -143,8 +115,8 @@ std::string filled(std::string_view script, const fillings& all) {
 
 }  // namespace
 
-std::string completion_script(const CLI::App& program, std::string_view shell) {
-  const std::vector<command_words> all = words_of(program);
+std::string completion_script(const command_line& program, std::string_view shell) {
+  const std::vector<command_description> all = program.describe();
   if (shell == "bash") return filled(completion_scripts::bash, fill_bash(all));
   if (shell == "zsh") return filled(completion_scripts::zsh, fill_zsh(all));
   if (shell == "fish") return filled(completion_scripts::fish, fill_fish(all));
@@ -152,11 +124,11 @@ std::string completion_script(const CLI::App& program, std::string_view shell) {
                     "': expected bash, zsh or fish"};
 }
 
-command offer_completion(CLI::App& program) {
-  CLI::App* const words = program.add_subcommand(
+command offer_completion(command_line& program) {
+  command_words words = program.add_command(
       "completion", "Print what makes a shell complete commands, options and names");
   const auto shell = std::make_shared<std::string>();
-  words->add_option("SHELL", *shell, "bash, zsh or fish")->required();
+  words.add_option("SHELL", *shell, "bash, zsh or fish").required();
   return {words, [&program, shell] {
             std::cout << completion_script(program, *shell);
             return exit_code::success;

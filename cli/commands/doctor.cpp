@@ -1,10 +1,10 @@
 #include "cli/commands/doctor.hpp"
 
 #include "cli/exit_code.hpp"
-#include "cli/place.hpp"
 #include "cli/say.hpp"
+#include "cli/target.hpp"
+#include "client/opening.hpp"
 #include "engine/owner_source.hpp"
-#include "keeper/opening.hpp"
 
 #include <crosslock/error.hpp>
 
@@ -23,9 +23,9 @@ namespace {
 using seam::severity;
 
 /// Nobody waits here, so nothing is told.
-class deaf_turn final : public seam::turn {
+class ignored_events final : public seam::engine_events {
  public:
-  void answered(seam::claim_key, const seam::answer&) noexcept override {}
+  void answered(const seam::claim&, const seam::answer&) noexcept override {}
   void granted(const seam::grant&) noexcept override {}
   void look_again(seam::claim_key) noexcept override {}
   void wanted(seam::claim_key) noexcept override {}
@@ -44,15 +44,15 @@ constexpr const char* tried_name = "crosslock-doctor";
 std::optional<duration> take_once(seam::engine& engine, const seam::name_ref& name,
                                   duration timeout, seam::clock& clock) {
   seam::owner_source owners{clock};
-  const seam::claim wish{.name = name,
-                         .owner = owners.draw(),
-                         .mode = claim_mode::exclusive,
-                         .permits = 1,
-                         .of = 1,
-                         .lease = std::chrono::seconds{5},
-                         .wait = false};
+  const seam::claim request{.name = name,
+                            .owner = owners.draw(),
+                            .mode = claim_mode::exclusive,
+                            .permits = 1,
+                            .of = 1,
+                            .lease = std::chrono::seconds{5},
+                            .wait = false};
   const time_point before = clock.now();
-  const seam::answer answer = engine.ask(wish, before + timeout);
+  const seam::answer answer = engine.ask(request, before + timeout);
   if (answer.result != seam::ask_result::granted) return std::nullopt;
   engine.release(answer.granted, clock.now() + timeout);
   return clock.now() - before;
@@ -98,21 +98,21 @@ class sheet {
 };
 
 struct doctor_request {
-  place_flags where;
+  target_flags where;
   bool json = false;
 };
 
 int examine(const doctor_request& wanted, std::ostream& out) {
-  place found = find_place(wanted.where);
+  target found = find_target(wanted.where);
   found.how.retry.tries = 0;
   const inner::opening_plan plan = inner::plan_opening(found.url, found.how);
   sheet shown{out, wanted.json};
   shown.head(found.shown());
   seam::clock& clock = seam::real_clock();
-  deaf_turn turn;
+  ignored_events events;
   const char* doing = "connect";
   try {
-    const auto engine = inner::open_engine(plan, turn, clock);
+    const auto engine = inner::open_engine(plan, events, clock);
     const closed_at_the_end closing{*engine};
     doing = "examine";
     for (const auto& one : engine->examine(clock.now() + plan.settings.timeout)) shown.add(one);
@@ -126,12 +126,12 @@ int examine(const doctor_request& wanted, std::ostream& out) {
 
 }  // namespace
 
-command offer_doctor(CLI::App& program) {
-  CLI::App* const words =
-      program.add_subcommand("doctor", "Say whether locks are well kept where they are kept");
+command offer_doctor(command_line& program) {
+  command_words words =
+      program.add_command("doctor", "Say whether locks are well kept where they are kept");
   const auto wanted = std::make_shared<doctor_request>();
-  offer_place(*words, wanted->where);
-  words->add_flag("--json", wanted->json, "One JSON object per line");
+  offer_target(words, wanted->where);
+  words.add_flag("--json", wanted->json, "One JSON object per line");
   return {words, [wanted] { return examine(*wanted, std::cout); }};
 }
 

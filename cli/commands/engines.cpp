@@ -1,8 +1,8 @@
 #include "cli/commands/engines.hpp"
 
 #include "cli/exit_code.hpp"
-#include "cli/place.hpp"
 #include "cli/say.hpp"
+#include "cli/target.hpp"
 #include "cli/times.hpp"
 #include "engine/registry.hpp"
 
@@ -41,17 +41,17 @@ std::vector<engine_row> engine_rows() {
 }
 
 /// Where locks are kept when no --url says it.
-struct default_place {
+struct default_target {
   std::string url;     ///< as it may be shown; empty when there is none
   std::string source;  ///< who says so; without a URL, what is wrong
   std::string engine;
 };
 
-default_place find_default() {
+default_target find_default() {
   try {
-    const place found = find_place({});
+    const target found = find_target({});
     const seam::url parsed = seam::parse_url(found.url);
-    default_place result{found.shown(), found.source, {}};
+    default_target result{found.shown(), found.source, {}};
     for (const seam::registered& row : seam::registry()) {
       if (row.scheme == parsed.scheme) result.engine = row.engine;
     }
@@ -103,12 +103,12 @@ void show_table(std::ostream& out) {
     for (const std::string& scheme : row.schemes) schemes += (schemes.empty() ? "" : " ") + scheme;
     line(row.name, schemes, row.state, offers_of(row));
   }
-  const default_place found = find_default();
+  const default_target found = find_default();
   out << "default: " << (found.url.empty() ? "none" : found.url) << " (" << found.source << ")\n";
 }
 
 void show_objects(std::ostream& out) {
-  const default_place found = find_default();
+  const default_target found = find_default();
   for (const engine_row& row : engine_rows()) {
     nlohmann::ordered_json object{
         {"engine", row.name}, {"schemes", row.schemes}, {"state", row.state}};
@@ -134,11 +134,10 @@ void show_objects(std::ostream& out) {
 
 }  // namespace
 
-command offer_engines(CLI::App& program) {
-  CLI::App* const words =
-      program.add_subcommand("engines", "Show the engines, and what each offers");
+command offer_engines(command_line& program) {
+  command_words words = program.add_command("engines", "Show the engines, and what each offers");
   const auto json = std::make_shared<bool>(false);
-  words->add_flag("--json", *json, "One JSON object per line");
+  words.add_flag("--json", *json, "One JSON object per line");
   return {words, [json] {
             *json ? show_objects(std::cout) : show_table(std::cout);
             return exit_code::success;

@@ -7,6 +7,6 @@ namespace crosslock::cli {
 
 /// One line per engine: its name, its URL schemes, whether this program can use it, and what it
 /// offers; then where locks are kept by default. Connects to nothing.
-command offer_engines(CLI::App& program);
+command offer_engines(command_line& program);
 
 }  // namespace crosslock::cli

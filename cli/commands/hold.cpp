@@ -5,10 +5,10 @@
 #include "cli/connected.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/identity.hpp"
-#include "cli/paper.hpp"
-#include "cli/place.hpp"
+#include "cli/receipt_io.hpp"
 #include "cli/say.hpp"
 #include "cli/standard_output.hpp"
+#include "cli/target.hpp"
 #include "cli/waiting.hpp"
 
 #include <poll.h>
@@ -30,7 +30,7 @@ namespace {
 
 struct hold_flags {
   std::string name;
-  place_flags where;
+  target_flags where;
   claim_flags claim;
   identity_flags self;
   bool no_stdin = false;
@@ -99,7 +99,7 @@ std::string acquired_line(const client& locks, const hold& held, const std::stri
 }
 
 /// Gives it back, and says so if there was nothing to give back.
-int settle(hold& held, const std::string& name, signal_inbox& signals) {
+int give_back(hold& held, const std::string& name, signal_inbox& signals) {
   const bool in_time = held.valid();
   const release_result released = held.release();
   if (in_time && released != release_result::lost) {
@@ -134,7 +134,7 @@ int hold_until_end(const client& locks, const lock_name& name, const hold_flags&
   if (write_out(acquired_line(locks, held, flags.name), signals) == 0) {
     stay(held, signals, flags.no_stdin);
   }
-  return settle(held, flags.name, signals);
+  return give_back(held, flags.name, signals);
 }
 
 int hold_it(const hold_flags& flags) {
@@ -143,7 +143,7 @@ int hold_it(const hold_flags& flags) {
   {
     const lock_name name{flags.name};  // before anything is connected to
     const claim_request claim = read_claim(flags.claim);
-    place where = find_place(flags.where);
+    target where = find_target(flags.where);
     where.how.who = note(flags.self, "hold");
     require_standard_output();
     calls answers;
@@ -156,7 +156,7 @@ int hold_it(const hold_flags& flags) {
   return code;
 }
 
-constexpr const char* footer =
+constexpr const char* hold_footer =
     R"(Prints one line of JSON when it holds NAME, and holds it until standard input ends, a signal
 comes or nobody reads its standard output any more; then it exits with 0. If the lock is lost it
 prints another line and exits with 79. /dev/null ends at once: a job in the background of a
@@ -164,16 +164,16 @@ script, or of systemd, wants --no-stdin.)";
 
 }  // namespace
 
-command offer_hold(CLI::App& program) {
-  CLI::App* const words = program.add_subcommand("hold", "Hold a lock until standard input ends");
-  words->footer(footer);
+command offer_hold(command_line& program) {
+  command_words words = program.add_command("hold", "Hold a lock until standard input ends");
+  words.footer(hold_footer);
   const auto flags = std::make_shared<hold_flags>();
-  words->add_option("NAME", flags->name, "The lock")->required()->type_name("");
-  offer_claim(*words, flags->claim);
-  offer_place(*words, flags->where);
-  offer_lease(*words, flags->where);
-  offer_identity(*words, flags->self);
-  words->add_flag("--no-stdin", flags->no_stdin, "Do not look at standard input");
+  words.add_option("NAME", flags->name, "The lock").required().untyped();
+  offer_claim(words, flags->claim);
+  offer_target(words, flags->where);
+  offer_lease(words, flags->where);
+  offer_identity(words, flags->self);
+  words.add_flag("--no-stdin", flags->no_stdin, "Do not look at standard input");
   return {words, [flags] { return hold_it(*flags); }};
 }
 

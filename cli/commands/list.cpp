@@ -1,9 +1,9 @@
 #include "cli/commands/list.hpp"
 
 #include "cli/exit_code.hpp"
-#include "cli/looking/eyes.hpp"
 #include "cli/looking/lock_json.hpp"
 #include "cli/looking/lock_text.hpp"
+#include "cli/looking/lock_viewer.hpp"
 #include "cli/looking/plain_text.hpp"
 #include "cli/looking/repeat.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct list_request {
-  place_flags where;
+  target_flags where;
   std::string beginning;
   bool json = false;
   bool names = false;
@@ -62,7 +62,7 @@ void print_once(const list_request& wanted, const seen_locks& locks, std::ostrea
 
 int list(const list_request& wanted, std::ostream& out) {
   const duration interval = read_interval(wanted.interval, 1s);
-  eyes looking{wanted.where, wanted.all};
+  lock_viewer looking{wanted.where, wanted.all};
   const auto look = [&] { return looking.list(wanted.beginning); };
   if (wanted.watch) {
     repeat({look, list_lines, all_in_one, interval, wanted.json}, out);
@@ -74,20 +74,20 @@ int list(const list_request& wanted, std::ostream& out) {
 
 }  // namespace
 
-command offer_list(CLI::App& program) {
-  CLI::App* const words =
-      program.add_subcommand("list", "Show who holds which locks, and who waits for them");
+command offer_list(command_line& program) {
+  command_words words =
+      program.add_command("list", "Show who holds which locks, and who waits for them");
   const auto wanted = std::make_shared<list_request>();
-  words->add_option("PREFIX", wanted->beginning, "Only names that begin so");
-  auto* const json = words->add_flag("--json", wanted->json, "One JSON object per line");
-  auto* const watch =
-      words->add_flag("--watch", wanted->watch, "Again and again, when something has changed");
-  words->add_option("-d,--interval", wanted->interval, "With --watch: how often to look (1s)");
-  words->add_flag("--names", wanted->names, "Only the names, one per line")
-      ->excludes(json)
-      ->excludes(watch);
-  words->add_flag("--all", wanted->all, "Also what elections and barriers lock for themselves");
-  offer_place(*words, wanted->where);
+  words.add_option("PREFIX", wanted->beginning, "Only names that begin so");
+  const option json = words.add_flag("--json", wanted->json, "One JSON object per line");
+  const option watch =
+      words.add_flag("--watch", wanted->watch, "Again and again, when something has changed");
+  words.add_option("-d,--interval", wanted->interval, "With --watch: how often to look (1s)");
+  words.add_flag("--names", wanted->names, "Only the names, one per line")
+      .excludes(json)
+      .excludes(watch);
+  words.add_flag("--all", wanted->all, "Also what elections and barriers lock for themselves");
+  offer_target(words, wanted->where);
   return {words, [wanted] { return list(*wanted, std::cout); }};
 }
 

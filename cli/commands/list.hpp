@@ -6,6 +6,6 @@
 namespace crosslock::cli {
 
 /// Who holds what, and who waits for it.
-command offer_list(CLI::App& program);
+command offer_list(command_line& program);
 
 }  // namespace crosslock::cli

@@ -6,9 +6,9 @@
 namespace crosslock::cli {
 
 /// Extends the lease of a lock that somebody has a receipt for.
-command offer_renew(CLI::App& program);
+command offer_renew(command_line& program);
 
 /// Gives such a lock back.
-command offer_release(CLI::App& program);
+command offer_release(command_line& program);
 
 }  // namespace crosslock::cli

@@ -27,7 +27,7 @@ namespace crosslock::cli {
 namespace {
 
 struct run_flags {
-  place_flags where;
+  target_flags where;
   claim_flags claim;
   identity_flags who;
   std::optional<std::string> shell;
@@ -73,7 +73,7 @@ run_plan read_flags(const run_flags& flags, const std::string& name) {
 }
 
 /// Only now is it known how long the engine's leases are.
-duration settle_kill_after(const run_plan& plan, duration lease) {
+duration choose_kill_after(const run_plan& plan, duration lease) {
   if (plan.on_lost == SIGKILL) return duration::zero();
   if (!plan.kill_after) return usual_kill_after(lease);
   if (*plan.kill_after <= longest_kill_after(lease)) return *plan.kill_after;
@@ -88,7 +88,7 @@ class ending {
   ending(const run_plan& plan, narrator& story, hold& held)
       : plan_{plan}, story_{story}, held_{held}, name_{"'" + plan.name.str() + "'"} {}
 
-  int settle(const verdict& ended, signal_inbox& signals, time_point granted_at) {
+  int give_back(const verdict& ended, signal_inbox& signals, time_point granted_at) {
     const bool in_time = held_.valid();
     if (in_time && !ended.stopped && !ended.cannot && !ended.unguarded) {
       wait_until(granted_at + plan_.min_hold, signals);
@@ -158,7 +158,7 @@ int report_failure(const std::string& command, int why) {
 }
 
 /// Everything a run needs from before the first connection on.
-struct scene {
+struct run_context {
   const run_plan& plan;
   const run_request& wanted;
   const terminal& keyboard;
@@ -166,8 +166,8 @@ struct scene {
   narrator& story;
 };
 
-int run_under(const scene& on, const client& locks, calls& answers, int& ended_by) {
-  const duration kill_after = settle_kill_after(on.plan, locks.lease());
+int run_under(const run_context& on, const client& locks, calls& answers, int& ended_by) {
+  const duration kill_after = choose_kill_after(on.plan, locks.lease());
   signal_inbox signals;
   on.story.waiting();
   waited outcome = wait_for(locks, on.plan.name, on.plan.claim, {answers, signals});
@@ -191,7 +191,7 @@ int run_under(const scene& on, const client& locks, calls& answers, int& ended_b
                                   {.fence = held.fence().to_string(),
                                    .owner = held.owner().to_string(),
                                    .engine = std::string{locks.engine()}});
-  const int code = ending{on.plan, on.story, held}.settle(ended, signals, granted_at);
+  const int code = ending{on.plan, on.story, held}.give_back(ended, signals, granted_at);
   if (ended.interrupted && code == ended.exit_code && getsid(0) != getpid()) {
     // A script that runs us in a loop is in our group. It has not got it, and would go on.
     kill(0, SIGINT);
@@ -206,9 +206,9 @@ int run(const run_flags& flags, const run_request& wanted) {
   {
     const run_plan plan = read_flags(flags, wanted.name);
     const std::string who = note(flags.who, "runs " + wanted.command[0]);
-    place where = find_place(flags.where);
+    target where = find_target(flags.where);
     narrator story{wanted.name, flags.verbose, flags.status_fd.value_or(-1)};
-    story.places(where.shown(), where.source);
+    story.uses(where.shown(), where.source);
     const terminal keyboard;
     // Until there are threads and locks. The guardian is no more than a copy of this moment.
     guardian guard{{.name = wanted.name,
@@ -230,10 +230,10 @@ int run(const run_flags& flags, const run_request& wanted) {
   return code;
 }
 
-constexpr const char* usage =
+constexpr const char* run_usage =
     "Usage: crosslock run [OPTIONS] NAME [--] COMMAND [ARG...]\n"
     "       crosslock run [OPTIONS] NAME -c STRING\n";
-constexpr const char* footer =
+constexpr const char* run_footer =
     R"(Waits for NAME, and exits with the code of COMMAND, or with 128+n if signal n killed it.
 COMMAND runs in a process group of its own, which gets every signal that crosslock gets. In its
 environment are CROSSLOCK_NAME, CROSSLOCK_FENCE, CROSSLOCK_OWNER_ID, CROSSLOCK_ENGINE and
@@ -241,13 +241,7 @@ CROSSLOCK_LOST_FD, which becomes readable when the lock is lost. By then the gro
 KILL before the lease ends; the exit code is 79. When crosslock itself is killed or frozen, its
 guardian process does the same. Options of COMMAND are never taken for ours.)";
 
-/// CLI11 knows nothing of words that are not options.
-class run_formatter : public CLI::Formatter {
- public:
-  std::string make_usage(const CLI::App*, std::string) const override { return usage; }
-};
-
-void offer_stopping(CLI::App& words, run_flags& flags) {
+void offer_stopping(command_words& words, run_flags& flags) {
   words.add_option("-c", flags.shell, "Run this by /bin/sh instead of COMMAND");
   words.add_option("--on-lost", flags.on_lost,
                    "At loss: term (default), kill, ignore, or a signal");
@@ -294,19 +288,19 @@ run_request read_run_words(const std::vector<std::string>& words, const behind_d
   return {all[0], {all.begin() + 1, all.end()}};
 }
 
-command offer_run(CLI::App& program, const behind_dashes& behind) {
-  CLI::App* const words = program.add_subcommand("run", "Hold a lock while a command runs");
-  words->formatter(std::make_shared<run_formatter>());
-  words->footer(footer);
-  words->prefix_command();  // from the first word that is no option on, nothing is looked at
+command offer_run(command_line& program, const behind_dashes& behind) {
+  command_words words = program.add_command("run", "Hold a lock while a command runs");
+  words.usage(run_usage);
+  words.footer(run_footer);
+  words.stop_at_first_word();
   const auto flags = std::make_shared<run_flags>();
-  offer_claim(*words, flags->claim);
-  offer_place(*words, flags->where);
-  offer_lease(*words, flags->where);
-  offer_identity(*words, flags->who);
-  offer_stopping(*words, *flags);
+  offer_claim(words, flags->claim);
+  offer_target(words, flags->where);
+  offer_lease(words, flags->where);
+  offer_identity(words, flags->who);
+  offer_stopping(words, *flags);
   return {words, [words, flags, behind] {
-            return run(*flags, read_run_words(words->remaining(), behind, flags->shell));
+            return run(*flags, read_run_words(words.remaining(), behind, flags->shell));
           }};
 }
 

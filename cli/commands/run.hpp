@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "cli/place.hpp"
+#include "cli/target.hpp"
 #include "cli/waiting.hpp"
 
 #include <optional>
@@ -28,6 +28,6 @@ run_request read_run_words(const std::vector<std::string>& words, const behind_d
 
 /// Holds the lock while the command runs. When a signal ends the wait for the lock, it ends this
 /// process, too.
-command offer_run(CLI::App& program, const behind_dashes& behind);
+command offer_run(command_line& program, const behind_dashes& behind);
 
 }  // namespace crosslock::cli

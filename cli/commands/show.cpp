@@ -1,9 +1,9 @@
 #include "cli/commands/show.hpp"
 
 #include "cli/exit_code.hpp"
-#include "cli/looking/eyes.hpp"
 #include "cli/looking/lock_json.hpp"
 #include "cli/looking/lock_text.hpp"
+#include "cli/looking/lock_viewer.hpp"
 #include "cli/looking/repeat.hpp"
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct show_request {
-  place_flags where;
+  target_flags where;
   std::string name;
   bool json = false;
   bool watch = false;
@@ -27,7 +27,7 @@ struct show_request {
 int show(const show_request& wanted, std::ostream& out) {
   const lock_name name{wanted.name};
   const duration interval = read_interval(wanted.interval, 1s);
-  eyes looking{wanted.where};
+  lock_viewer looking{wanted.where};
   const auto lines = [](const seen_locks& locks, const canvas& on) {
     return show_lines(locks.front(), on);
   };
@@ -47,15 +47,15 @@ int show(const show_request& wanted, std::ostream& out) {
 
 }  // namespace
 
-command offer_show(CLI::App& program) {
-  CLI::App* const words =
-      program.add_subcommand("show", "Show who holds one lock, and who waits for it");
+command offer_show(command_line& program) {
+  command_words words =
+      program.add_command("show", "Show who holds one lock, and who waits for it");
   const auto wanted = std::make_shared<show_request>();
-  words->add_option("NAME", wanted->name, "The lock")->required();
-  words->add_flag("--json", wanted->json, "One JSON object");
-  words->add_flag("--watch", wanted->watch, "Again and again, when something has changed");
-  words->add_option("-d,--interval", wanted->interval, "With --watch: how often to look (1s)");
-  offer_place(*words, wanted->where);
+  words.add_option("NAME", wanted->name, "The lock").required();
+  words.add_flag("--json", wanted->json, "One JSON object");
+  words.add_flag("--watch", wanted->watch, "Again and again, when something has changed");
+  words.add_option("-d,--interval", wanted->interval, "With --watch: how often to look (1s)");
+  offer_target(words, wanted->where);
   return {words, [wanted] { return show(*wanted, std::cout); }};
 }
 

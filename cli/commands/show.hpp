@@ -6,6 +6,6 @@
 namespace crosslock::cli {
 
 /// Everything of one lock; that nobody has it is no error.
-command offer_show(CLI::App& program);
+command offer_show(command_line& program);
 
 }  // namespace crosslock::cli

@@ -1,9 +1,9 @@
 #include "cli/commands/top.hpp"
 
 #include "cli/exit_code.hpp"
-#include "cli/looking/eyes.hpp"
 #include "cli/looking/lock_text.hpp"
-#include "cli/looking/lookout.hpp"
+#include "cli/looking/lock_viewer.hpp"
+#include "cli/looking/poller.hpp"
 #include "cli/looking/repeat.hpp"
 #include "cli/looking/screen.hpp"
 #include "cli/signals.hpp"
@@ -16,7 +16,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
-#include <limits>
 #include <memory>
 
 namespace crosslock::cli {
@@ -25,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct top_request {
-  place_flags where;
+  target_flags where;
   std::string beginning;
   bool all = false;
   bool batch = false;
@@ -33,7 +32,7 @@ struct top_request {
   std::optional<std::uint64_t> rounds;
 };
 
-std::string time_of_day() {
+std::string local_time() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
   localtime_r(&now, &parts);
@@ -42,9 +41,9 @@ std::string time_of_day() {
   return text.data();
 }
 
-std::vector<std::string> page(const lookout::news& seen, const std::string& where,
+std::vector<std::string> page(const poller::news& seen, const std::string& where,
                               const canvas& on) {
-  std::vector<std::string> lines{fitted("crosslock top " + time_of_day() + "  " + where, on)};
+  std::vector<std::string> lines{fitted("crosslock top " + local_time() + "  " + where, on)};
   if (!seen.trouble.empty()) {
     lines.push_back(fitted("trying again: " + seen.trouble, on, colour::red));
   }
@@ -52,8 +51,9 @@ std::vector<std::string> page(const lookout::news& seen, const std::string& wher
   return lines;
 }
 
-void print_pages(const top_request& wanted, eyes& looking, duration interval, std::ostream& out) {
-  lookout::news seen{looking.list(wanted.beginning), {}};
+void print_pages(const top_request& wanted, lock_viewer& looking, duration interval,
+                 std::ostream& out) {
+  poller::news seen{looking.list(wanted.beginning), {}};
   for (std::uint64_t round = 1; out; ++round) {
     if (round > 1) out << '\n';
     for (const std::string& each : page(seen, looking.where(), {})) out << each << '\n';
@@ -72,7 +72,7 @@ void print_pages(const top_request& wanted, eyes& looking, duration interval, st
 /// The live table, until somebody or something ends it.
 class live_top {
  public:
-  live_top(std::string where, lookout& looks, std::optional<std::uint64_t> rounds)
+  live_top(std::string where, poller& looks, std::optional<std::uint64_t> rounds)
       : where_{std::move(where)}, looks_{looks}, left_{rounds} {}
 
   /// The signal that ended it; 0 when the user did, or the rounds were over.
@@ -126,18 +126,18 @@ class live_top {
   }
 
   const std::string where_;
-  lookout& looks_;
+  poller& looks_;
   std::optional<std::uint64_t> left_;
   screen_signals signals_;
   screen screen_;
-  lookout::news seen_;
+  poller::news seen_;
   bool quits_ = false;
   int ended_by_ = 0;
 };
 
-int show_live(const top_request& wanted, eyes& looking, duration interval) {
+int show_live(const top_request& wanted, lock_viewer& looking, duration interval) {
   const auto look = [&] { return looking.list(wanted.beginning); };
-  lookout looks{look, look(), interval};
+  poller looks{look, look(), interval};
   const int ended_by = live_top{looking.where(), looks, wanted.rounds}.run();
   if (ended_by != 0) die_of(ended_by);
   // A server that does not answer just now is not waited for: nothing of ours is there.
@@ -147,7 +147,7 @@ int show_live(const top_request& wanted, eyes& looking, duration interval) {
 
 int top(const top_request& wanted, std::ostream& out) {
   const duration interval = read_interval(wanted.interval, 2s);
-  eyes looking{wanted.where, wanted.all};
+  lock_viewer looking{wanted.where, wanted.all};
   if (!wanted.batch && isatty(STDOUT_FILENO) == 1) return show_live(wanted, looking, interval);
   print_pages(wanted, looking, interval, out);
   return exit_code::success;
@@ -155,17 +155,16 @@ int top(const top_request& wanted, std::ostream& out) {
 
 }  // namespace
 
-command offer_top(CLI::App& program) {
-  CLI::App* const words =
-      program.add_subcommand("top", "Show a live table of locks, the most waited for first");
+command offer_top(command_line& program) {
+  command_words words =
+      program.add_command("top", "Show a live table of locks, the most waited for first");
   const auto wanted = std::make_shared<top_request>();
-  words->add_option("PREFIX", wanted->beginning, "Only names that begin so");
-  words->add_flag("-b,--batch", wanted->batch, "Plain text, one table after another");
-  words->add_option("-d,--interval", wanted->interval, "How often to look (2s)");
-  words->add_option("-n,--rounds", wanted->rounds, "End after so many tables")
-      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()));
-  words->add_flag("--all", wanted->all, "Also what elections and barriers lock for themselves");
-  offer_place(*words, wanted->where);
+  words.add_option("PREFIX", wanted->beginning, "Only names that begin so");
+  words.add_flag("-b,--batch", wanted->batch, "Plain text, one table after another");
+  words.add_option("-d,--interval", wanted->interval, "How often to look (2s)");
+  words.add_option("-n,--rounds", wanted->rounds, "End after so many tables").at_least_one();
+  words.add_flag("--all", wanted->all, "Also what elections and barriers lock for themselves");
+  offer_target(words, wanted->where);
   return {words, [wanted] { return top(*wanted, std::cout); }};
 }
 

@@ -6,6 +6,6 @@
 namespace crosslock::cli {
 
 /// A table of all locks that is drawn again and again, what is most waited for on top.
-command offer_top(CLI::App& program);
+command offer_top(command_line& program);
 
 }  // namespace crosslock::cli

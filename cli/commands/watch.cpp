@@ -4,9 +4,9 @@
 
 #include "cli/exit_code.hpp"
 #include "cli/looking/changes.hpp"
-#include "cli/looking/eyes.hpp"
 #include "cli/looking/kind.hpp"
 #include "cli/looking/lock_json.hpp"
+#include "cli/looking/lock_viewer.hpp"
 #include "cli/looking/repeat.hpp"
 #include "cli/say.hpp"
 #include "cli/times.hpp"
@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <ctime>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -27,7 +26,7 @@ using namespace std::chrono_literals;
 using nlohmann::ordered_json;
 
 struct watch_request {
-  place_flags where;
+  target_flags where;
   std::string beginning;
   bool all = false;
   std::optional<std::string> interval;
@@ -36,7 +35,7 @@ struct watch_request {
 };
 
 /// `2026-11-16T09:54:28.123Z`, by the clock of this machine.
-std::string time_of_day() {
+std::string universal_time() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::time_t seconds = now / 1s;
   std::tm parts{};
@@ -50,7 +49,7 @@ std::string time_of_day() {
 ordered_json event_json(const lock_event& event) {
   const kind_and_name parts = kind_of(event.name);
   const claim_info& claim = event.claim;
-  ordered_json object{{"time", time_of_day()},
+  ordered_json object{{"time", universal_time()},
                       {"event", to_string(event.what)},
                       {"name", parts.name},
                       {"kind", parts.kind}};
@@ -70,10 +69,10 @@ class reporter {
 
   void see(seen_locks now) {
     if (!trouble_.empty()) {
-      print_object(out_, {{"time", time_of_day()}, {"event", "reachable"}});
+      print_object(out_, {{"time", universal_time()}, {"event", "reachable"}});
       trouble_.clear();
     }
-    for (const lock_event& each : first_ ? first_sight(now) : changes_between(last_, now)) {
+    for (const lock_event& each : first_ ? initial_events(now) : changes_between(last_, now)) {
       if (done()) return;
       print_object(out_, event_json(each));
       if (left_) --*left_;
@@ -84,7 +83,7 @@ class reporter {
 
   void see_trouble(const std::string& text) {
     if (trouble_.empty()) {
-      print_object(out_, {{"time", time_of_day()}, {"event", "unreachable"}, {"error", text}});
+      print_object(out_, {{"time", universal_time()}, {"event", "unreachable"}, {"error", text}});
     }
     trouble_ = text;
   }
@@ -101,7 +100,7 @@ int watch(const watch_request& wanted, std::ostream& out) {
   const duration interval = read_interval(wanted.interval, 200ms);
   const duration span = wanted.span ? read_time("--for", *wanted.span) : duration::max();
   const time_point begin = boot_clock::now();
-  eyes looking{wanted.where, wanted.all};
+  lock_viewer looking{wanted.where, wanted.all};
   reporter news{out, wanted.count};
   seen_locks first = looking.list(wanted.beginning);
   complain("comparing lists every " + show_time(interval) +
@@ -123,17 +122,16 @@ int watch(const watch_request& wanted, std::ostream& out) {
 
 }  // namespace
 
-command offer_watch(CLI::App& program) {
-  CLI::App* const words = program.add_subcommand(
+command offer_watch(command_line& program) {
+  command_words words = program.add_command(
       "watch", "Print a JSON line whenever a lock is taken, given back or waited for");
   const auto wanted = std::make_shared<watch_request>();
-  words->add_option("PREFIX", wanted->beginning, "Only names that begin so");
-  words->add_option("-d,--interval", wanted->interval, "How often to look (200ms)");
-  words->add_option("--count", wanted->count, "End after so many events")
-      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()));
-  words->add_option("--for", wanted->span, "End after so long");
-  words->add_flag("--all", wanted->all, "Also what elections and barriers lock for themselves");
-  offer_place(*words, wanted->where);
+  words.add_option("PREFIX", wanted->beginning, "Only names that begin so");
+  words.add_option("-d,--interval", wanted->interval, "How often to look (200ms)");
+  words.add_option("--count", wanted->count, "End after so many events").at_least_one();
+  words.add_option("--for", wanted->span, "End after so long");
+  words.add_flag("--all", wanted->all, "Also what elections and barriers lock for themselves");
+  offer_target(words, wanted->where);
   return {words, [wanted] { return watch(*wanted, std::cout); }};
 }
 

@@ -75,7 +75,7 @@ std::vector<lock_event> changes_between(const std::vector<lock_info>& before,
   return events;
 }
 
-std::vector<lock_event> first_sight(const std::vector<lock_info>& locks) {
+std::vector<lock_event> initial_events(const std::vector<lock_info>& locks) {
   std::vector<lock_event> events = changes_between({}, locks);
   for (lock_event& each : events) {
     if (each.what == change::acquired) each.what = change::held;

@@ -32,6 +32,6 @@ std::vector<lock_event> changes_between(const std::vector<lock_info>& before,
                                         const std::vector<lock_info>& after);
 
 /// What there is to say of a first list.
-std::vector<lock_event> first_sight(const std::vector<lock_info>& locks);
+std::vector<lock_event> initial_events(const std::vector<lock_info>& locks);
 
 }  // namespace crosslock::cli

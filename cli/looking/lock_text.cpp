@@ -108,9 +108,9 @@ std::vector<std::string> list_lines(const std::vector<lock_info>& locks, const c
       rows.add({title, "held", mode_text(each), age_text(each), lease_text(each), each.who,
                 fence_text(each), owner_text(each)});
     }
-    std::size_t place = 0;
+    std::size_t position = 0;
     for (const claim_info& each : lock.line) {
-      rows.add({title, "waits " + std::to_string(++place), mode_text(each), show_time(each.age),
+      rows.add({title, "waits " + std::to_string(++position), mode_text(each), show_time(each.age),
                 "-", each.who, "-", owner_text(each)},
                colour::yellow);
     }
@@ -136,9 +136,9 @@ std::vector<std::string> show_lines(const lock_info& lock, const canvas& on) {
     say("    fence " + fence_text(each) + ", owner id " + owner_text(each));
   }
   if (lock.holders.empty()) say("  held by nobody just now");
-  std::size_t place = 0;
+  std::size_t position = 0;
   for (const claim_info& each : lock.line) {
-    say("  waiting " + std::to_string(++place) + ": " + each.who, colour::yellow);
+    say("  waiting " + std::to_string(++position) + ": " + each.who, colour::yellow);
     say("    " + mode_phrase(each) + ", for " + show_time(each.age) + ", owner id " +
         owner_text(each));
   }

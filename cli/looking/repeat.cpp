@@ -2,8 +2,8 @@
 
 #include "cli/command.hpp"
 #include "cli/looking/changes.hpp"
-#include "cli/looking/eyes.hpp"
 #include "cli/looking/lock_json.hpp"
+#include "cli/looking/lock_viewer.hpp"
 #include "cli/times.hpp"
 
 #include <crosslock/error.hpp>

@@ -34,13 +34,13 @@ void read_program(std::string_view text, who_parts& into) {
 std::optional<who_parts> parse_who(std::string_view text) {
   for (std::size_t at = text.find(before_pid); at != std::string_view::npos;
        at = text.find(before_pid, at + 1)) {
-    const std::string_view place = text.substr(0, at);
-    const std::size_t sign = place.rfind('@');
+    const std::string_view origin = text.substr(0, at);
+    const std::size_t sign = origin.rfind('@');
     std::string_view rest = text.substr(at + before_pid.size());
     const auto pid = take_pid(rest);
     if (!pid || sign == std::string_view::npos || sign == 0) continue;
-    who_parts found{.user = std::string{place.substr(0, sign)},
-                    .host = std::string{place.substr(sign + 1)},
+    who_parts found{.user = std::string{origin.substr(0, sign)},
+                    .host = std::string{origin.substr(sign + 1)},
                     .pid = *pid,
                     .program = {},
                     .note = {}};

@@ -1,4 +1,4 @@
-// The text by which a client says who it is (src/keeper/opening.cpp), taken apart.
+// The text by which a client says who it is (src/client/opening.cpp), taken apart.
 #pragma once
 
 #include <cstdint>

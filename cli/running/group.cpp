@@ -2,7 +2,7 @@
 #include "cli/running/group.hpp"
 
 #include "cli/exit_code.hpp"
-#include "cli/running/letters.hpp"
+#include "cli/running/guardian_protocol.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -30,7 +30,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before we could ask to be told
   // By ourselves: a guardian that is killed now could not, and the program must know whom to kill.
-  send_letter(how.letters, report{report::kind::started, getpid()});
+  send_message(how.socket, report{report::kind::started, getpid()});
   fcntl(how.inherited, F_SETFD, 0);
   sigset_t none;
   sigemptyset(&none);

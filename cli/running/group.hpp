@@ -20,7 +20,7 @@ struct launch {
   const std::vector<std::string>& environment;
   const terminal* foreground;  ///< put the group there, unless null
   int inherited;               ///< the one descriptor of ours that the command gets
-  int letters;                 ///< to the program, which is told the pid of the command
+  int socket;                  ///< to the program, which is told the pid of the command
 };
 
 /// For the guardian, which has one thread, and which orphans of the group come to (it is their

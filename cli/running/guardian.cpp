@@ -27,7 +27,7 @@ guardian::guardian(guarded what) : what_{std::move(what)} {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     throw std::system_error{errno, std::generic_category(), "socketpair"};
   }
-  letters_ = {ends[0], "socketpair"};
+  socket_ = {ends[0], "socketpair"};
   cli::descriptor theirs{ends[1], "socketpair"};
   // Where CHLD is ignored the kernel throws exit codes away.
   std::signal(SIGCHLD, SIG_DFL);
@@ -36,14 +36,14 @@ guardian::guardian(guarded what) : what_{std::move(what)} {
   pid_ = fork();
   if (pid_ < 0) throw std::system_error{errno, std::generic_category(), "fork"};
   if (pid_ == 0) {
-    letters_.close();  // or we would keep our own end of the program alive
+    socket_.close();  // or we would keep our own end of the program alive
     guard(what_, std::move(theirs));
   }
 }
 
 void guardian::dismiss() noexcept {
   if (pid_ < 0) return;
-  letters_.close();
+  socket_.close();
   if (idle_) kill(pid_, SIGKILL);  // it may be frozen, and has nothing left to do
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
@@ -52,12 +52,12 @@ void guardian::dismiss() noexcept {
 
 void guardian::launch(const lock_facts& facts, const stop_times& times,
                       bool in_foreground) noexcept {
-  order letter{.what = order::kind::launch, .times = times, .in_foreground = in_foreground};
-  put(letter.fence, facts.fence);
-  put(letter.owner, facts.owner);
-  put(letter.engine, facts.engine);
+  order message{.what = order::kind::launch, .times = times, .in_foreground = in_foreground};
+  put(message.fence, facts.fence);
+  put(message.owner, facts.owner);
+  put(message.engine, facts.engine);
   idle_ = false;
-  send(letter);
+  send(message);
 }
 
 void guardian::keep(const stop_times& times) noexcept {
@@ -73,14 +73,14 @@ void guardian::stop(const stop_times& times) noexcept {
 }
 
 std::optional<report> guardian::next() noexcept {
-  report letter;
-  const mail got = receive_letter(letters_.get(), letter);
-  if (got == mail::closed) dead_ = true;
-  if (got == mail::here && letter.what == report::kind::started) command_ = letter.number;
-  idle_ = idle_ || (got == mail::here &&
-                    (letter.what == report::kind::gone || letter.what == report::kind::too_late ||
-                     letter.what == report::kind::cannot_launch));
-  return got == mail::here ? std::optional{letter} : std::nullopt;
+  report message;
+  const arrival got = receive_message(socket_.get(), message);
+  if (got == arrival::closed) dead_ = true;
+  if (got == arrival::here && message.what == report::kind::started) command_ = message.number;
+  idle_ = idle_ || (got == arrival::here &&
+                    (message.what == report::kind::gone || message.what == report::kind::too_late ||
+                     message.what == report::kind::cannot_launch));
+  return got == arrival::here ? std::optional{message} : std::nullopt;
 }
 
 bool guardian::kill_group() noexcept {
@@ -94,6 +94,6 @@ bool guardian::kill_group() noexcept {
 
 void guardian::give_up() noexcept { kill(pid_, SIGKILL); }
 
-void guardian::send(const order& letter) noexcept { send_letter(letters_.get(), letter); }
+void guardian::send(const order& message) noexcept { send_message(socket_.get(), message); }
 
 }  // namespace crosslock::cli

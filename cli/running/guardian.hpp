@@ -2,7 +2,7 @@
 // is ours, and stops the whole group when the program dies, freezes past that moment, or says so. A
 // program alone cannot promise that: whoever is killed or frozen stops nobody.
 //
-//     crosslock run  <-- letters -->  guardian  -- parent of -->  command, in a group of its own
+//     crosslock run  <-- messages -->  guardian  -- parent of -->  command, in a group of its own
 //
 // It is started before anything is connected to, while there is one thread and no lock, and does no
 // I/O but this socket. It ends with the program: when that is gone, and the group too.
@@ -10,7 +10,7 @@
 
 #include "cli/descriptor.hpp"
 #include "cli/running/census.hpp"
-#include "cli/running/letters.hpp"
+#include "cli/running/guardian_protocol.hpp"
 #include "cli/running/terminal.hpp"
 
 #include <sys/types.h>
@@ -60,7 +60,7 @@ class guardian {
   void stop(const stop_times& times) noexcept;
 
   /// Readable when there is a report, or when the guardian is dead.
-  int descriptor() const noexcept { return letters_.get(); }
+  int descriptor() const noexcept { return socket_.get(); }
   /// The next report without waiting.
   std::optional<report> next() noexcept;
   /// It was killed: nobody else can stop the command now.
@@ -71,10 +71,10 @@ class guardian {
   void give_up() noexcept;
 
  private:
-  void send(const order& letter) noexcept;
+  void send(const order& message) noexcept;
 
   const guarded what_;
-  cli::descriptor letters_;
+  cli::descriptor socket_;
   pid_t pid_ = -1;
   pid_t command_ = 0;
   bool dead_ = false;

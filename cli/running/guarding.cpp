@@ -1,5 +1,5 @@
-// One loop over three descriptors: letters, signals, and a timer on the clock of leases, which goes
-// on while the machine is suspended.
+// One loop over three descriptors: messages, signals, and a timer on the clock of leases, which
+// goes on while the machine is suspended.
 #include "cli/running/guarding.hpp"
 
 #include "cli/running/alarm.hpp"
@@ -60,14 +60,14 @@ descriptor block_all_signals() {
 
 class watchman {
  public:
-  watchman(const guarded& what, descriptor letters)
-      : what_{what}, letters_{std::move(letters)}, children_{block_all_signals()} {}
+  watchman(const guarded& what, descriptor socket)
+      : what_{what}, socket_{std::move(socket)}, children_{block_all_signals()} {}
 
   /// Until the program is gone, and the group too.
   void run() {
     while (program_lives_ || !group_over()) {
       wait();
-      read_letters();
+      read_messages();
       launch();
       look_at_group();
       look_at_clock();
@@ -83,7 +83,7 @@ class watchman {
 
   void wait() {
     const bool counting = ended_ && !gone_told_;
-    pollfd all[] = {{program_lives_ ? letters_.get() : -1, POLLIN, 0},
+    pollfd all[] = {{program_lives_ ? socket_.get() : -1, POLLIN, 0},
                     {children_.get(), POLLIN, 0},
                     {group_ ? group_->descriptor() : -1, POLLIN, 0},
                     {alarm_.descriptor(), POLLIN, 0}};
@@ -94,62 +94,62 @@ class watchman {
     }
   }
 
-  void read_letters() {
-    order letter;
+  void read_messages() {
+    order message;
     while (program_lives_) {
-      const mail got = receive_letter(letters_.get(), letter);
-      if (got == mail::none) return;
-      if (got == mail::closed) {
+      const arrival got = receive_message(socket_.get(), message);
+      if (got == arrival::none) return;
+      if (got == arrival::closed) {
         program_lives_ = false;
         // Where the engine sees that a process is dead, its lock may be free any moment.
         kill_group();
         return;
       }
-      obey(letter);
+      obey(message);
     }
   }
 
-  void obey(const order& letter) {
-    switch (letter.what) {
+  void obey(const order& message) {
+    switch (message.what) {
       case order::kind::launch:
-        to_launch_ = letter;
-        times_ = letter.times;
+        to_launch_ = message;
+        times_ = message.times;
         break;
       case order::kind::keep:
-        if (!stopping_) times_ = letter.times;
+        if (!stopping_) times_ = message.times;
         break;
       case order::kind::pass_on:
         launch();  // who is meant by the signal must be there
-        if (group_) group_->send(letter.signal);
+        if (group_) group_->send(message.signal);
         break;
       case order::kind::stop:
-        times_.kill_at = std::min(times_.kill_at, letter.times.kill_at);
-        if (!stopping_) times_ = letter.times;
+        times_.kill_at = std::min(times_.kill_at, message.times.kill_at);
+        if (!stopping_) times_ = message.times;
         break;
     }
   }
 
-  /// Only when all letters are read: we may have been frozen since the first of them came.
+  /// Only when all messages are read: we may have been frozen since the first of them came.
   void launch() {
     if (!to_launch_) return;
-    const order letter = *std::exchange(to_launch_, std::nullopt);
+    const order message = *std::exchange(to_launch_, std::nullopt);
     if (!program_lives_) return;
     if (boot_clock::now() >= times_.ask_at) return tell(report::kind::too_late, 0);
-    start(letter);
+    start(message);
   }
 
-  void start(const order& letter) {
+  void start(const order& message) {
     int ends[2] = {-1, -1};
     if (pipe2(ends, O_CLOEXEC) != 0) return tell(report::kind::cannot_launch, errno);
     const descriptor news{ends[0], "pipe2"};
     loss_ = {ends[1], "pipe2"};
-    const auto environment = environment_for(what_.name, letter, news.get());
+    const auto environment = environment_for(what_.name, message, news.get());
     try {
       group_ = group::start({.words = what_.command,
                              .environment = environment,
-                             .foreground = letter.in_foreground ? &what_.keyboard : nullptr,
+                             .foreground = message.in_foreground ? &what_.keyboard : nullptr,
                              .inherited = news.get(),
-                             .letters = letters_.get()});
+                             .socket = socket_.get()});
     } catch (const std::system_error& why) {
       return tell(report::kind::cannot_launch, why.code().value());
     }
@@ -197,10 +197,10 @@ class watchman {
     alarm_.set(stopping_ ? times_.kill_at : times_.ask_at);
   }
 
-  void tell(report::kind what, int number) { send_letter(letters_.get(), report{what, number}); }
+  void tell(report::kind what, int number) { send_message(socket_.get(), report{what, number}); }
 
   const guarded& what_;
-  const descriptor letters_;
+  const descriptor socket_;
   const descriptor children_;
   alarm alarm_;
   descriptor loss_;  ///< the command can read its other end
@@ -216,13 +216,13 @@ class watchman {
 
 }  // namespace
 
-void guard(const guarded& what, descriptor letters) {
+void guard(const guarded& what, descriptor socket) {
   // A group of its own: what is sent to that of the program, or typed, is not meant for it.
   setpgid(0, 0);
   prctl(PR_SET_NAME, "crosslock-guard");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   try {
-    watchman here{what, std::move(letters)};
+    watchman here{what, std::move(socket)};
     try {
       here.run();
     } catch (...) {

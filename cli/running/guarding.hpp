@@ -6,7 +6,7 @@
 
 namespace crosslock::cli {
 
-/// `letters` leads to the program. Never returns.
-[[noreturn]] void guard(const guarded& what, descriptor letters);
+/// `socket` leads to the program. Never returns.
+[[noreturn]] void guard(const guarded& what, descriptor socket);
 
 }  // namespace crosslock::cli

@@ -14,7 +14,7 @@ namespace crosslock::cli {
 narrator::narrator(std::string name, bool verbose, int status)
     : name_{std::move(name)}, verbose_{verbose}, status_{status} {}
 
-void narrator::places(std::string_view shown_url, std::string_view source) {
+void narrator::uses(std::string_view shown_url, std::string_view source) {
   if (verbose_) {
     complain("locks are kept in " + std::string{shown_url} + " (" + std::string{source} + ")");
   }

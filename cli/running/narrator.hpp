@@ -15,7 +15,7 @@ class narrator {
   /// `status`: where lines of JSON go, or -1.
   narrator(std::string name, bool verbose, int status);
 
-  void places(std::string_view shown_url, std::string_view source);
+  void uses(std::string_view shown_url, std::string_view source);
   void waiting();
   void acquired(const hold& held, std::string_view engine, duration lease);
   /// `text` is said in any case.

@@ -59,16 +59,16 @@ class client {
 
   /// Takes a detached hold up again, renewed from now on. Throws `lost` when its lease has ended
   /// or somebody has taken it up before, `conflict` when it is of another engine.
-  hold adopt(const receipt& paper) const;
+  hold adopt(const receipt& given) const;
   /// Extends the lease of a detached hold, which stays detached: the receipt stays good. Never
   /// shortens it; without `lease` it is the client's own. Returns what the server gave, counted
   /// from before this call. Throws `lost` when the hold is no longer there, `conflict` as adopt.
-  duration renew(const receipt& paper, std::optional<duration> lease = {}) const;
+  duration renew(const receipt& given, std::optional<duration> lease = {}) const;
   /// Gives a detached hold back without taking it up: `released`, or `lost` when it was not there
   /// any more. `unknown`: no answer came to a try that may have been carried out, and since then
   /// none either, or only that it is gone. Throws when nothing can have been carried out, and
   /// `conflict` as adopt.
-  release_result release(const receipt& paper) const;
+  release_result release(const receipt& given) const;
 
   /// Ends every hold (`closed` is their reason) and gives it back, wakes every waiter with
   /// `closed`, and disconnects. Later calls throw `closed`.

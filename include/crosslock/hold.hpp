@@ -18,7 +18,7 @@
 namespace crosslock {
 
 namespace inner {
-class section;
+class critical_section;
 }  // namespace inner
 
 /// One critical section: from the moment the lock was granted until release, loss, or the end of
@@ -65,12 +65,12 @@ class [[nodiscard]] hold {
   receipt detach();
 
   /// For the library's own use: takes a granted critical section.
-  explicit hold(std::shared_ptr<inner::section> section) noexcept;
+  explicit hold(std::shared_ptr<inner::critical_section> entered) noexcept;
 
  private:
   friend class shared_mutex;
 
-  std::shared_ptr<inner::section> section_;
+  std::shared_ptr<inner::critical_section> critical_section_;
 };
 
 /// What a callback is given: a hold; or neither, when stopped or out of time; or a failure.

@@ -1,6 +1,8 @@
 // The values that cross the seam: what the core asks of an engine, and what it gets back.
 #pragma once
 
+#include "engine/session.hpp"
+
 #include <crosslock/fence.hpp>
 #include <crosslock/inspect.hpp>
 #include <crosslock/lock_name.hpp>
@@ -20,15 +22,15 @@ using name_ref = std::shared_ptr<const lock_name>;
 inline constexpr std::int64_t fence_block = 4096;
 
 /// What one claim in a line wants. Permit claims: 1 <= permits <= of.
-struct wish {
+struct demand {
   claim_mode mode = claim_mode::exclusive;
   std::int32_t permits = 1;
   std::int32_t of = 1;
 
-  friend bool operator==(const wish&, const wish&) = default;
+  friend bool operator==(const demand&, const demand&) = default;
 };
 
-/// A wish to hold a name. The owner id is drawn once and kept over every retry.
+/// A request to hold a name. The owner id is drawn once and kept over every retry.
 struct claim {
   name_ref name;
   owner_id owner;
@@ -56,9 +58,11 @@ struct grant {
   owner_id owner;
   fence first;
   fence last;
-  duration lease{};     ///< what the server gave, counted from `sent`
-  time_point sent{};    ///< before the first byte of the request that this lease counts from
-  time_point asked{};   ///< session engines: what a fixed lease within the session counts from
+  duration lease{};    ///< what the server gave, counted from `sent`
+  time_point sent{};   ///< before the first byte of the request that this lease counts from
+  time_point asked{};  ///< session engines: what a fixed lease within the session counts from
+  /// Engines with lease_is_session: what it lasts as long as, in place of `sent` and `lease`.
+  std::shared_ptr<const seam::session> session{};
   bool offer = false;   ///< a short lease of a handover: renew at once to get the full one
   bool wanted = false;  ///< others already wait behind it
 };

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -56,6 +57,38 @@ class clock {
   virtual std::unique_ptr<thread> start(std::string_view name, std::function<void()> body) = 0;
   virtual void fill_random(std::span<std::uint8_t> bytes) = 0;
 };
+
+/// What was noted. Apart, so that the tests can put a mistake in its place (mutant.hpp).
+std::uint32_t as_noted(const park_word& word, std::uint32_t noted) noexcept;
+
+/// Parks on `word` again and again until `look` has seen what this thread waits for. `look()` says
+/// until when to park, or nothing when the wait is over. The word is noted before the look: whoever
+/// brings news changes the word, so that what comes behind the look is not slept through.
+/// `park(word, seen, until)` stands for clock::park.
+template <class Look, class Park>
+void park_unless(park_word& word, const Look& look, const Park& park) {
+  for (;;) {
+    const std::uint32_t noted = word.load();
+    const std::optional<time_point> until = look();
+    if (!until) return;
+    park(word, as_noted(word, noted), *until);
+  }
+}
+
+template <class Look>
+void park_unless(clock& clock, park_word& word, const Look& look) {
+  park_unless(word, look, [&clock](park_word& at, std::uint32_t seen, time_point until) {
+    clock.park(at, seen, until);
+  });
+}
+
+/// Does nothing until then.
+inline void rest(clock& clock, time_point until) {
+  park_word nobody_rings{0};
+  park_unless(clock, nobody_rings, [&]() -> std::optional<time_point> {
+    return clock.now() < until ? std::optional{until} : std::nullopt;
+  });
+}
 
 /// The clock of real programs: CLOCK_BOOTTIME, futexes, std::thread, getrandom.
 clock& real_clock() noexcept;

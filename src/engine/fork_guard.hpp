@@ -1,6 +1,8 @@
 // Telling a forked child from its parent without a system call.
 #pragma once
 
+#include "engine/guarded.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -16,9 +18,9 @@ inline std::uint32_t fork_generation() noexcept { return forks.load(std::memory_
 
 /// For tables of a whole process, which are locked for a moment only. A child that inherits it
 /// locked, by a thread which it does not have, may take it.
-class fork_safe_mutex {
+class CROSSLOCK_CAPABILITY("mutex") fork_safe_mutex {
  public:
-  void lock() noexcept {
+  void lock() noexcept CROSSLOCK_ACQUIRE() {
     const std::uint32_t mine = fork_generation() + 1;
     for (std::uint32_t seen = 0; !taken_by_.compare_exchange_weak(seen, mine);) {
       if (seen != mine) continue;  // inherited: replace what is there
@@ -26,7 +28,7 @@ class fork_safe_mutex {
       seen = 0;
     }
   }
-  void unlock() noexcept { taken_by_.store(0); }
+  void unlock() noexcept CROSSLOCK_RELEASE() { taken_by_.store(0); }
 
  private:
   std::atomic<std::uint32_t> taken_by_{0};  // a generation, counted from one

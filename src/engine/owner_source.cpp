@@ -21,7 +21,7 @@ std::uint64_t owner_source::draw_bits() {
 }
 
 void owner_source::take(std::uint8_t* to, std::size_t count) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   if (bytes_.size() - used_ < count) {
     clock_.fill_random(bytes_);
     used_ = 0;

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "engine/clock.hpp"
+#include "engine/guarded.hpp"
 
 #include <crosslock/owner_id.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 namespace crosslock::seam {
 
@@ -25,9 +25,9 @@ class owner_source {
   void take(std::uint8_t* to, std::size_t count);
 
   clock& clock_;
-  std::mutex mutex_;
-  std::array<std::uint8_t, 1024> bytes_{};
-  std::size_t used_ = bytes_.size();
+  seam::mutex mutex_;
+  std::array<std::uint8_t, 1024> bytes_ CROSSLOCK_GUARDED_BY(mutex_){};
+  std::size_t used_ CROSSLOCK_GUARDED_BY(mutex_) = bytes_.size();
 };
 
 }  // namespace crosslock::seam

@@ -22,7 +22,7 @@ struct opening {
   std::int64_t process = 0;   ///< whose death ends holds, if the engine watches; 0: this one's
   duration timeout;           ///< the longest one request may take
   std::optional<duration> lease{};  ///< what the user said, if anything: of a whole session, maybe
-  crosslock::seam::turn& turn;
+  crosslock::seam::engine_events& events;
   crosslock::seam::clock& clock;
   std::function<void(log_level, std::string_view)> log;  ///< may be empty
 };

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "engine/claim.hpp"
+#include "engine/guarded.hpp"
 
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +18,7 @@ class watched_cells {
  public:
   /// Before the cell is read: what is told from then on must find it here.
   void note(const lock_name& name, time_point until, time_point now) {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     if (cells_.size() >= sweep_at_) {
       drop_ended(now);
       sweep_at_ = 64 + 2 * cells_.size();
@@ -33,14 +33,14 @@ class watched_cells {
 
   std::vector<name_ref> all(time_point now) {
     std::vector<name_ref> found;
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     drop_ended(now);
     for (const auto& [view, one] : cells_) found.push_back(one.name);
     return found;
   }
 
   bool any(time_point now) {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     drop_ended(now);
     return !cells_.empty();
   }
@@ -51,13 +51,14 @@ class watched_cells {
     time_point until;
   };
 
-  void drop_ended(time_point now) {
+  void drop_ended(time_point now) CROSSLOCK_REQUIRES(mutex_) {
     std::erase_if(cells_, [now](const auto& entry) { return entry.second.until <= now; });
   }
 
-  std::mutex mutex_;
-  std::map<std::string_view, watch> cells_;  ///< by the name in the watch itself
-  std::size_t sweep_at_ = 64;
+  seam::mutex mutex_;
+  /// By the name in the watch itself.
+  std::map<std::string_view, watch> cells_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::size_t sweep_at_ CROSSLOCK_GUARDED_BY(mutex_) = 64;
 };
 
 }  // namespace crosslock::seam

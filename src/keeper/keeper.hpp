@@ -3,17 +3,18 @@
 
 #include "engine/engine.hpp"
 #include "engine/fork_guard.hpp"
+#include "engine/guarded.hpp"
 #include "engine/mutant.hpp"
 #include "engine/owner_source.hpp"
-#include "keeper/errands.hpp"
-#include "keeper/loss_crew.hpp"
+#include "keeper/lease_record.hpp"
+#include "keeper/loss_notifier.hpp"
+#include "keeper/session_holds.hpp"
 #include "keeper/settings.hpp"
-#include "keeper/tenure.hpp"
+#include "keeper/task_queue.hpp"
 #include "keeper/timer_heap.hpp"
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace crosslock::inner {
@@ -27,19 +28,21 @@ class keeper {
   keeper(const keeper&) = delete;
   keeper& operator=(const keeper&) = delete;
 
-  /// Watches a tenure that was just granted, and renews it unless its lease is fixed. False when
-  /// too little of the lease is left for anybody to use it: then it is not watched.
-  bool keep(const std::shared_ptr<tenure>& tenure);
-  /// Stops watching and renewing, at once. False when the tenure was lost before.
-  bool end(tenure& tenure) noexcept;
-  /// Ends a tenure that is known to be gone; its line is told. Harmless when it has ended.
-  void lose(tenure& tenure, loss_reason reason) noexcept;
+  /// Watches a grant that is new, and renews it unless its lease is fixed. False when too little
+  /// of the lease is left to be of use: then it is not watched.
+  bool keep(const std::shared_ptr<lease_record>& record);
+  /// Stops watching and renewing, at once. False when it was lost before.
+  bool end(lease_record& record) noexcept;
+  /// Ends one that is known to be gone; its line is told. Harmless when it has ended.
+  void lose(lease_record& record, loss_reason reason) noexcept;
+  /// A session has ended or become shorter: the clock thread looks at it.
+  void session_cut() noexcept;
   /// The present hold began now: max_hold counts from here.
-  void hold_begins(tenure& tenure, time_point now) noexcept;
+  void hold_begins(lease_record& record, time_point now) noexcept;
   /// Renews without waiting for the planned time, for another block of fences.
-  void renew_soon(tenure& tenure);
+  void renew_soon(lease_record& record);
   /// Renews on the calling thread. Without an answer it is tried again in the background.
-  void renew_now(const std::shared_ptr<tenure>& tenure, time_point give_up);
+  void renew_now(const std::shared_ptr<lease_record>& record, time_point give_up);
 
   /// Leaves the line, so that nothing is left behind when it returns; if the server does not answer
   /// within a moment, in the background.
@@ -53,7 +56,7 @@ class keeper {
   /// Runs a notice of loss on a thread of its own.
   void tell_loss(std::function<void()> notice);
 
-  /// Stops renewing and watching, runs the errands that are due as far as time allows, and
+  /// Stops renewing and watching, runs the tasks that are due as far as time allows, and
   /// disconnects.
   void close(time_point by) noexcept;
   /// It will be closed, and nothing shall take longer than that.
@@ -63,7 +66,7 @@ class keeper {
 
   seam::engine& engine() const noexcept { return *engine_; }
   /// For what takes no time: the ends of asynchronous waits, and their next asks.
-  errands& timers() noexcept { return timers_; }
+  task_queue& timers() noexcept { return timers_; }
   owner_id draw_owner() { return random_.draw(); }
   /// How long to wait before a request that failed so many times is made again.
   duration retry_pause(int failures);
@@ -76,31 +79,35 @@ class keeper {
   void abandon() noexcept { engine_->abandon(); }
 
  private:
-  using renewal_batch = std::vector<std::shared_ptr<tenure>>;
+  using renewal_batch = std::vector<std::shared_ptr<lease_record>>;
 
-  void start_threads();
+  void start_threads() CROSSLOCK_REQUIRES(mutex_);
   void watch_deadlines();
   struct due_loss {
-    std::shared_ptr<inner::tenure> tenure;
+    std::shared_ptr<inner::lease_record> record;
     loss_reason reason;
   };
   std::vector<due_loss> take_due(time_point now);
+  void watch(const std::shared_ptr<lease_record>& record) CROSSLOCK_REQUIRES(mutex_);
+  void forget(lease_record& record) noexcept CROSSLOCK_REQUIRES(mutex_);
+  bool is_reported(const lease_record& record) const noexcept;
   time_point next_alarm();
-  time_point tell_at(const tenure& tenure) const noexcept;
-  loss_reason why_now(const tenure& tenure, time_point now) const noexcept;
+  time_point tell_at(const lease_record& record) const noexcept;
+  loss_reason why_now(const lease_record& record, time_point now) const noexcept;
   void renew_when_due();
-  renewal_batch take_renewals(time_point now);
+  /// Until when there is nothing to renew; empty when closed.
+  std::optional<time_point> renew_due();
+  renewal_batch take_renewals(time_point now) CROSSLOCK_REQUIRES(mutex_);
   void renew(const renewal_batch& batch, time_point now);
-  bool lease_is_session() const noexcept;
-  /// How long a lease lasts without renewal.
-  duration lease_of(const tenure& tenure) const noexcept;
-  static seam::renewal renewal_of(const tenure& tenure);
-  void settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& renewal, time_point now);
-  time_point errand_give_up() const noexcept;
+  seam::renewal renewal_of(const lease_record& record) const CROSSLOCK_REQUIRES(mutex_);
+  void apply_renewal(const std::shared_ptr<lease_record>& record, const seam::renewal& renewal,
+                     time_point now);
+  time_point task_give_up() const noexcept;
   template <class Request>
   void insist(duration lease, time_point until, Request request, int failures = 0);
-  void wake_renewals_by(time_point moment);
-  void plan_renewal(const std::shared_ptr<tenure>& tenure, time_point moment);
+  void wake_renewals_by(time_point moment) CROSSLOCK_REQUIRES(mutex_);
+  void plan_renewal(const std::shared_ptr<lease_record>& record, time_point moment)
+      CROSSLOCK_REQUIRES(mutex_);
 
   const std::unique_ptr<seam::engine> engine_;
   seam::clock& clock_;
@@ -108,23 +115,24 @@ class keeper {
   const std::uint32_t fork_generation_;
 
   seam::owner_source random_;
-  errands requests_;  // withdrawals and releases that nobody waits for
-  errands timers_;
-  loss_crew crew_;
+  task_queue requests_;  // withdrawals and releases that nobody waits for
+  task_queue timers_;
+  loss_notifier loss_notifier_;
   std::unique_ptr<seam::alarm> alarm_;
 
   std::atomic<time_point> closed_by_{time_point::max()};
 
-  mutable std::mutex mutex_;
-  timer_heap<tenure, &tenure::place_in_alarms> alarms_;
-  timer_heap<tenure, &tenure::place_in_renewals> renewals_;
-  time_point alarm_set_for_ = time_point::max();
-  time_point renewal_set_for_ = time_point::max();
+  mutable seam::mutex mutex_;
+  timer_heap<lease_record, &lease_record::index_in_alarms> alarms_ CROSSLOCK_GUARDED_BY(mutex_);
+  timer_heap<lease_record, &lease_record::index_in_renewals> renewals_ CROSSLOCK_GUARDED_BY(mutex_);
+  session_holds session_holds_ CROSSLOCK_GUARDED_BY(mutex_);
+  time_point alarm_set_for_ CROSSLOCK_GUARDED_BY(mutex_) = time_point::max();
+  time_point renewal_set_for_ CROSSLOCK_GUARDED_BY(mutex_) = time_point::max();
   seam::park_word renewal_news_{0};
-  bool closing_ = false;
-  bool disconnected_ = false;
-  std::unique_ptr<seam::thread> clock_thread_;
-  std::unique_ptr<seam::thread> renewal_thread_;
+  bool closing_ CROSSLOCK_GUARDED_BY(mutex_) = false;
+  bool disconnected_ CROSSLOCK_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<seam::thread> clock_thread_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::unique_ptr<seam::thread> renewal_thread_ CROSSLOCK_GUARDED_BY(mutex_);
   std::vector<seam::renewal> batch_;  // used by the renewal thread only
 };
 

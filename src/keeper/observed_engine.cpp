@@ -22,7 +22,7 @@ class observed_engine final : public seam::engine {
     return timed(observer::verb::ask, [&] { return engine_->ask(claim, give_up); });
   }
   void ask_async(const seam::claim& claim, time_point give_up) override {
-    engine_->ask_async(claim, give_up);  // its answer comes through turn
+    engine_->ask_async(claim, give_up);  // its answer comes through engine_events
   }
   void withdraw(const seam::claim& claim, time_point give_up) override {
     timed(observer::verb::withdraw, [&] { engine_->withdraw(claim, give_up); });
@@ -34,7 +34,7 @@ class observed_engine final : public seam::engine {
     return timed(observer::verb::release, [&] { return engine_->release(grant, give_up); });
   }
   void listen_for_wanted(seam::claim_key key) noexcept override {
-    engine_->listen_for_wanted(key);  // its answer comes through turn
+    engine_->listen_for_wanted(key);  // its answer comes through engine_events
   }
   std::optional<seam::grant> adopt(const seam::grant& detached, const seam::claim& next,
                                    time_point give_up) override {

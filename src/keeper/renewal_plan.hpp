@@ -12,8 +12,8 @@ constexpr time_point next_renewal(time_point sent, duration lease) noexcept {
   return sent + lease / 3;
 }
 
-/// A session is proven alive by itself, some time after the fact: what is left of it counts.
-constexpr time_point next_session_look(time_point now, time_point deadline) noexcept {
+/// A session is proven alive by itself: when to tell an observer that a hold within it lasts.
+constexpr time_point next_session_report(time_point now, time_point deadline) noexcept {
   return now + std::max<duration>((deadline - now) / 3, std::chrono::milliseconds{1});
 }
 

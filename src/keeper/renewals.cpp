@@ -1,32 +1,39 @@
 // Renewing: everything that is due, or nearly, in one request to the engine.
-#include "keeper/deadline.hpp"
 #include "keeper/keeper.hpp"
+
+#include "engine/deadline.hpp"
 #include "keeper/renewal_plan.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace crosslock::inner {
+namespace {
 
-// The mutex is held.
-void keeper::plan_renewal(const std::shared_ptr<tenure>& tenure, time_point moment) {
-  if (tenure->place_in_renewals == tenure::nowhere) {
-    renewals_.push(tenure, moment);
+/// How long a lease lasts without renewal.
+duration lease_of(const lease_record& record) noexcept {
+  return record.grant.session ? record.grant.lease : record.claim.lease;
+}
+
+}  // namespace
+
+void keeper::plan_renewal(const std::shared_ptr<lease_record>& record, time_point moment) {
+  if (record->index_in_renewals == lease_record::nowhere) {
+    renewals_.push(record, moment);
   } else {
-    renewals_.move(*tenure, moment);
+    renewals_.move(*record, moment);
   }
   wake_renewals_by(moment);
 }
 
-void keeper::renew_soon(tenure& tenure) {
-  const std::lock_guard guard{mutex_};
-  if (tenure.place_in_renewals == tenure::nowhere) return;  // it is being renewed this moment
+void keeper::renew_soon(lease_record& record) {
+  const seam::lock_guard guard{mutex_};
+  if (record.index_in_renewals == lease_record::nowhere) return;  // it is being renewed this moment
   const time_point now = clock_.now();
-  renewals_.move(tenure, now);
+  renewals_.move(record, now);
   wake_renewals_by(now);
 }
 
-// The mutex is held.
 void keeper::wake_renewals_by(time_point moment) {
   if (moment >= renewal_set_for_) return;
   renewal_set_for_ = moment;
@@ -35,23 +42,21 @@ void keeper::wake_renewals_by(time_point moment) {
 }
 
 void keeper::renew_when_due() {
-  std::unique_lock guard{mutex_};
+  seam::park_unless(clock_, renewal_news_, [this] { return renew_due(); });
+}
+
+std::optional<time_point> keeper::renew_due() {
+  seam::unique_lock guard{mutex_};
   while (!closing_) {
     const time_point now = clock_.now();
-    if (!renewals_.empty() && renewals_.first_moment() <= now) {
-      const renewal_batch batch = take_renewals(now);
-      guard.unlock();
-      renew(batch, now);
-      guard.lock();
-      continue;
-    }
     renewal_set_for_ = renewals_.empty() ? time_point::max() : renewals_.first_moment();
-    const time_point until = renewal_set_for_;
-    const std::uint32_t seen = renewal_news_.load();
+    if (renewal_set_for_ > now) return renewal_set_for_;
+    const renewal_batch batch = take_renewals(now);
     guard.unlock();
-    clock_.park(renewal_news_, seen, until);
+    renew(batch, now);
     guard.lock();
   }
+  return std::nullopt;
 }
 
 keeper::renewal_batch keeper::take_renewals(time_point now) {
@@ -66,10 +71,10 @@ void keeper::renew(const renewal_batch& batch, time_point now) {
   time_point first_deadline = time_point::max();
   batch_.clear();
   {
-    const std::lock_guard guard{mutex_};
-    for (const auto& tenure : batch) {
-      batch_.push_back(renewal_of(*tenure));
-      first_deadline = std::min(first_deadline, tenure->deadline());
+    const seam::lock_guard guard{mutex_};
+    for (const auto& record : batch) {
+      batch_.push_back(renewal_of(*record));
+      first_deadline = std::min(first_deadline, record->deadline());
     }
   }
   try {
@@ -78,84 +83,78 @@ void keeper::renew(const renewal_batch& batch, time_point now) {
     // Items that were not answered say unknown: their deadlines stay where they are.
   }
   const time_point answered = clock_.now();
-  for (std::size_t i = 0; i < batch.size(); ++i) settle(batch[i], batch_[i], answered);
+  for (std::size_t i = 0; i < batch.size(); ++i) apply_renewal(batch[i], batch_[i], answered);
 }
 
-bool keeper::lease_is_session() const noexcept { return engine_->about().lease_is_session; }
-
-duration keeper::lease_of(const tenure& tenure) const noexcept {
-  return lease_is_session() ? tenure.grant.lease : tenure.claim.lease;
-}
-
-// The mutex is held.
-seam::renewal keeper::renewal_of(const tenure& tenure) {
+seam::renewal keeper::renewal_of(const lease_record& record) const {
   seam::renewal item;
-  item.held = tenure.grant;
+  item.held = record.grant;
+  item.held.offer = record.is_offer.load();
   // A fixed lease ends when it ends; only an offer of one must become the whole of it.
-  item.lease = tenure.fixed && !tenure.renew_once ? duration::zero() : tenure.claim.lease;
-  item.want_fences = tenure.want_fences.load();
-  item.share = tenure.share.load();
+  item.lease = record.fixed && !item.held.offer ? duration::zero() : record.claim.lease;
+  item.want_fences = record.want_fences.load();
+  item.share = record.share.load();
   return item;
 }
 
-void keeper::renew_now(const std::shared_ptr<tenure>& tenure, time_point give_up) {
+void keeper::renew_now(const std::shared_ptr<lease_record>& record, time_point give_up) {
   seam::renewal item;
   {
-    const std::lock_guard guard{mutex_};
-    item = renewal_of(*tenure);
+    const seam::lock_guard guard{mutex_};
+    item = renewal_of(*record);
   }
   try {
     engine_->renew({&item, 1}, give_up);
   } catch (const std::exception&) {
     // It says unknown: the renewal thread goes on with it.
   }
-  settle(tenure, item, clock_.now());
+  apply_renewal(record, item, clock_.now());
 }
 
-void keeper::settle(const std::shared_ptr<tenure>& tenure, const seam::renewal& renewal,
-                    time_point now) {
+void keeper::apply_renewal(const std::shared_ptr<lease_record>& record,
+                           const seam::renewal& renewal, time_point now) {
   using result = seam::renewal::result;
-  const bool only_looked = tenure->fixed && lease_is_session();
-  if (settings_.observer && !only_looked) {
-    settings_.observer->renewed(tenure->claim.name->view(), renewal.held.first,
+  if (settings_.observer) {
+    settings_.observer->renewed(record->claim.name->view(), renewal.held.first,
                                 static_cast<observer::renew_result>(renewal.outcome));
   }
-  if (renewal.outcome == result::lost) return lose(*tenure, loss_reason::gone);
+  if (renewal.outcome == result::lost) return lose(*record, loss_reason::gone);
   // An answer after the deadline changes nothing: a hold that has been invalid for a moment never
   // becomes valid again.
-  if (tenure->deadline() <= now) return lose(*tenure, why_now(*tenure, now));
+  if (record->deadline() <= now) return lose(*record, why_now(*record, now));
   const bool renewed = renewal.outcome == result::renewed;
+  const bool in_session = record->grant.session != nullptr;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     // Released or lost while the request was on its way: nothing to keep.
-    if (tenure->now_is.load() != tenure::state::kept) return;
+    if (record->now_is.load() != lease_record::state::kept) return;
     if (renewed) {
-      if (renewal.share) tenure->share.store(false);
-      const time_point from = counted_from(renewal.sent, now);
-      const time_point valid =
-          std::min(valid_until(from, renewal.granted_lease), tenure->fixed_end);
-      const auto moved = valid.time_since_epoch().count();
-      if (moved > tenure->deadline_ns.load()) {
-        tenure->deadline_ns.store(moved, std::memory_order_release);
+      if (renewal.share) record->share.store(false);
+      const time_point from = seam::counted_from(renewal.sent, now);
+      const time_point valid = seam::valid_until(from, renewal.granted_lease);
+      if (!in_session && valid > record->own_deadline()) {
+        record->deadline_ns.store(valid.time_since_epoch().count(), std::memory_order_release);
       }
-      tenure->failed_renewals = 0;
-      tenure->renew_once = false;
-      if (lease_is_session()) {
-        plan_renewal(tenure, next_session_look(now, tenure->deadline()));
-      } else if (!tenure->fixed) {
-        plan_renewal(tenure, next_renewal(renewal.sent, renewal.granted_lease));
+      record->failed_renewals = 0;
+      record->is_offer.store(false);
+      if (!in_session && !record->fixed) {
+        plan_renewal(record, next_renewal(renewal.sent, renewal.granted_lease));
+      } else if (is_reported(*record)) {
+        plan_renewal(record, next_session_report(now, record->deadline()));
       }
-    } else if (!tenure->fixed || tenure->renew_once || tenure->share.load() || lease_is_session()) {
-      const duration lease = tenure->renew_once ? tenure->grant.lease : lease_of(*tenure);
-      plan_renewal(tenure, retry_renewal(now, lease, tenure->failed_renewals++));
+    } else if (const bool offer = record->is_offer.load();
+               offer || (!in_session && !record->fixed) || record->share.load() ||
+               is_reported(*record)) {
+      const duration lease = offer ? record->grant.lease : lease_of(*record);
+      plan_renewal(record, retry_renewal(now, lease, record->failed_renewals++));
     }
   }
   if (!renewed) {
-    settings_.say(log_level::warning, "no answer to the renewal of '", tenure->claim.name->view(),
+    settings_.say(log_level::warning, "no answer to the renewal of '", record->claim.name->view(),
                   "': trying again");
     return;
   }
-  if (const auto listener = tenure->listener.lock()) listener->renewed(*tenure, renewal);
+  if (const auto listener = record->listener.lock()) listener->renewed(*record, renewal);
 }
 
 void keeper::withdraw(const seam::claim& claim) {
@@ -167,7 +166,7 @@ void keeper::withdraw(const seam::claim& claim) {
   }
 }
 
-time_point keeper::errand_give_up() const noexcept {
+time_point keeper::task_give_up() const noexcept {
   return std::min(clock_.now() + settings_.timeout, closed_by_.load());
 }
 
@@ -177,7 +176,7 @@ void keeper::insist(duration lease, time_point until, Request request, int failu
   requests_.post([this, lease, until, request = std::move(request), failures] {
     if (clock_.now() >= closed_by_.load()) return;
     try {
-      request(errand_give_up());
+      request(task_give_up());
     } catch (const std::exception&) {
       const time_point again = retry_renewal(clock_.now(), lease, failures);
       if (again >= until) return;
@@ -190,7 +189,7 @@ void keeper::insist(duration lease, time_point until, Request request, int failu
 
 void keeper::withdraw_later(const seam::claim& claim) {
   // Later than this the server has dropped it by itself: a place in line ends sooner than a lease.
-  const time_point until = clock_.now() + claim.lease + lease_margin(claim.lease);
+  const time_point until = clock_.now() + claim.lease + seam::lease_margin(claim.lease);
   insist(claim.lease, until, [this, claim](time_point by) { engine_->withdraw(claim, by); });
 }
 

@@ -1,4 +1,4 @@
-// A binary heap of moments whose members know their place, so that any of them can be moved or
+// A binary heap of moments whose members know their index, so that any of them can be moved or
 // taken out in logarithmic time and nothing is allocated per member.
 #pragma once
 
@@ -11,85 +11,85 @@
 
 namespace crosslock::inner {
 
-/// `Place` is the member of T in which the heap keeps that T's index. One thread at a time.
-template <class T, std::size_t T::*Place>
+/// `Index` is the member of T in which the heap keeps that T's index. One thread at a time.
+template <class T, std::size_t T::*Index>
 class timer_heap {
  public:
-  bool empty() const noexcept { return entries_.empty(); }
-  std::size_t size() const noexcept { return entries_.size(); }
-  time_point first_moment() const noexcept { return entries_.front().moment; }
-  const std::shared_ptr<T>& first() const noexcept { return entries_.front().member; }
+  bool empty() const noexcept { return heap_.empty(); }
+  std::size_t size() const noexcept { return heap_.size(); }
+  time_point first_moment() const noexcept { return heap_.front().moment; }
+  const std::shared_ptr<T>& first() const noexcept { return heap_.front().member; }
 
   void push(std::shared_ptr<T> member, time_point moment) {
-    entries_.push_back({moment, std::move(member)});
-    entries_.back().member.get()->*Place = entries_.size() - 1;
-    rise(entries_.size() - 1);
+    heap_.push_back({moment, std::move(member)});
+    heap_.back().member.get()->*Index = heap_.size() - 1;
+    rise(heap_.size() - 1);
   }
 
   std::shared_ptr<T> pop() { return remove_at(0); }
 
   /// Harmless when the member is not in the heap.
   void remove(T& member) {
-    if (member.*Place != T::nowhere) remove_at(member.*Place);
+    if (member.*Index != T::nowhere) remove_at(member.*Index);
   }
 
   void move(T& member, time_point moment) {
-    const std::size_t place = member.*Place;
-    entries_[place].moment = moment;
-    rise(place);
-    sink(member.*Place);
+    const std::size_t index = member.*Index;
+    heap_[index].moment = moment;
+    rise(index);
+    sink(member.*Index);
   }
 
  private:
-  struct entry {
+  struct timed_member {
     time_point moment;
     std::shared_ptr<T> member;
   };
 
-  std::shared_ptr<T> remove_at(std::size_t place) {
-    std::swap(entries_[place], entries_.back());
-    std::shared_ptr<T> gone = std::move(entries_.back().member);
-    entries_.pop_back();
-    gone.get()->*Place = T::nowhere;
-    if (place < entries_.size()) {
-      T& moved = *entries_[place].member;
-      moved.*Place = place;
-      rise(place);
-      sink(moved.*Place);
+  std::shared_ptr<T> remove_at(std::size_t index) {
+    std::swap(heap_[index], heap_.back());
+    std::shared_ptr<T> gone = std::move(heap_.back().member);
+    heap_.pop_back();
+    gone.get()->*Index = T::nowhere;
+    if (index < heap_.size()) {
+      T& moved = *heap_[index].member;
+      moved.*Index = index;
+      rise(index);
+      sink(moved.*Index);
     }
     return gone;
   }
 
-  void rise(std::size_t place) {
-    while (place > 0) {
-      const std::size_t above = (place - 1) / 2;
-      if (entries_[above].moment <= entries_[place].moment) return;
-      exchange(above, place);
-      place = above;
+  void rise(std::size_t index) {
+    while (index > 0) {
+      const std::size_t above = (index - 1) / 2;
+      if (heap_[above].moment <= heap_[index].moment) return;
+      exchange(above, index);
+      index = above;
     }
   }
 
-  void sink(std::size_t place) {
+  void sink(std::size_t index) {
     for (;;) {
-      std::size_t least = place;
-      for (std::size_t below = 2 * place + 1; below <= 2 * place + 2; ++below) {
-        if (below < entries_.size() && entries_[below].moment < entries_[least].moment) {
+      std::size_t least = index;
+      for (std::size_t below = 2 * index + 1; below <= 2 * index + 2; ++below) {
+        if (below < heap_.size() && heap_[below].moment < heap_[least].moment) {
           least = below;
         }
       }
-      if (least == place) return;
-      exchange(least, place);
-      place = least;
+      if (least == index) return;
+      exchange(least, index);
+      index = least;
     }
   }
 
   void exchange(std::size_t a, std::size_t b) {
-    std::swap(entries_[a], entries_[b]);
-    entries_[a].member.get()->*Place = a;
-    entries_[b].member.get()->*Place = b;
+    std::swap(heap_[a], heap_[b]);
+    heap_[a].member.get()->*Index = a;
+    heap_[b].member.get()->*Index = b;
   }
 
-  std::vector<entry> entries_;
+  std::vector<timed_member> heap_;
 };
 
 }  // namespace crosslock::inner

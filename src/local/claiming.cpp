@@ -1,76 +1,26 @@
-// The blocking acquire: queue here, and once head do the round trips on this very thread.
-//
-// Subscribe, check, then sleep with a cap: news that come while the head is asking are kept in the
-// line and looked at before it parks, and it never parks for longer than the engine's look_after.
-#include "local/afterwards.hpp"
-#include "local/core.hpp"
+// Who may go in, and what a claimant does next. The two ways to do it are in claiming_here.cpp and
+// claiming_async.cpp.
+#include "local/claiming.hpp"
+
+#include "local/client_context.hpp"
+#include "local/deferred_actions.hpp"
 #include "local/line.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace crosslock::inner {
-namespace {
 
-/// A request of a timed wait ends with the wait, but is given a moment to succeed at all.
-time_point ask_give_up(const wish& wish, time_point now, duration timeout) {
-  constexpr duration least = std::chrono::milliseconds{50};
-  if (!wish.waits()) return now + timeout;
-  return std::clamp(wish.end, now + std::min(least, timeout), now + timeout);
-}
-
-}  // namespace
-
-std::shared_ptr<section> line::acquire(const wish& wish) {
-  home_.check_usable();
-  waiter me;
-  me.wish = wish;
-  return carry_through(me);
-}
-
-std::shared_ptr<section> line::carry_through(waiter& me) {
-  me.started = home_.clock().now();
-  me.section = std::allocate_shared<section>(seam::recycling<section>{}, home_.shared_from_this(),
-                                             shared_from_this());
-  std::optional<std::stop_callback<std::function<void()>>> stop_watch;
-  if (me.wish.stop.stop_possible()) {
-    stop_watch.emplace(me.wish.stop, [&home = home_, &news = me.news] {
-      news.fetch_add(1);
-      home.engine().rouse(home.clock(), news);
-    });
-  }
-  enter(me);
-  wait_in_queue(me);
-  if (me.now_is == waiter::state::head) {
-    try {
-      claim_until_settled(me);
-    } catch (...) {
-      abandon_claim(me);
-      throw;
-    }
-    home_.claim_ends();
-  }
-  report(home_, me);
-  if (me.failure) std::rethrow_exception(me.failure);
-  return me.now_is == waiter::state::granted ? std::move(me.section) : nullptr;
-}
-
-void line::enter(waiter& me) {
-  const std::lock_guard guard{mutex_};
-  place(me);
-}
-
-// The mutex is held.
-void line::place(waiter& me) {
-  if (closed_) throw error{errc::closed, "the client was closed"};
-  if (me.upgrades) return place_upgrade(me);
+void claiming::find_way_in(waiter& me) {
+  if (line_.closed()) throw line_.client_closed();
+  if (me.upgrades) return find_way_in_for_upgrade(me);
   switch (way_in(me, !queue_.empty(), me.started)) {
-    case entry::join:
-      return join(me, me.started);
-    case entry::claim:
-      return become_head(me);
-    case entry::queue:
-      if (!me.wish.waits()) {
+    case entry_decision::join:
+      return holds_.join(me, me.started);
+    case entry_decision::claim:
+      return become_claimant(me);
+    case entry_decision::queue:
+      if (!me.request.waits()) {
         me.now_is = waiter::state::left;
         return;
       }
@@ -80,168 +30,305 @@ void line::place(waiter& me) {
   }
 }
 
-// Out of memory, or of threads, on the way: nothing may point to this waiter any more.
-void line::abandon_claim(waiter& me) noexcept {
-  afterwards after{*this};
-  {
-    const std::lock_guard guard{mutex_};
-    if (me.now_is == waiter::state::head) {
-      me.attempt.on_server = true;
-      leave(me, observer::wait_result::failed, after);
+// An upgrade queues nowhere: it stands at the end of the server's line, or not at all.
+void claiming::find_way_in_for_upgrade(waiter& me) {
+  const auto writes = [](const waiter& other) {
+    return other.request.demand.mode == claim_mode::exclusive;
+  };
+  if (me.upgrades->lost_reason() != loss_reason::none) throw line_.shared_hold_lost();
+  if (claimants_.find(writes) || queue_.find(writes)) {
+    throw error{errc::upgrade_conflict, "another writer of this process waits for '" +
+                                            line_.given_name()->str() +
+                                            "': release the shared hold and acquire anew"};
+  }
+  become_claimant(me);
+}
+
+void claiming::new_claim(waiter& claimant) {
+  const acquire_request& request = claimant.request;
+  auto fresh = std::allocate_shared<local_grant>(seam::recycling<local_grant>{});
+  fresh->claim = {.name = line_.name(),
+                  .owner = home_.draw_owner(),
+                  .mode = request.demand.mode,
+                  .permits = request.demand.permits,
+                  .of = request.demand.of,
+                  .lease = request.lease,
+                  .wait = request.waits(),
+                  .among_readers = request.among_readers || claimant.upgrades != nullptr,
+                  .upgrade = claimant.upgrades != nullptr};
+  fresh->fixed = request.fixed;
+  fresh->listener = line_.weak_from_this();
+  claimant.record = std::move(fresh);
+}
+
+void claiming::become_claimant(waiter& waiter) {
+  new_claim(waiter);
+  lead(waiter);
+}
+
+void claiming::lead(waiter& waiter) {
+  claimants_.push_back(waiter);
+  waiter.now_is = waiter::state::claimant;
+  waiter.claims_since = home_.clock().now();
+  if (!waiter.asynchronous()) home_.claim_begins();
+  // A writer of this process waits from now on: no further reader may join before it.
+  if (waiter.request.demand.mode == claim_mode::exclusive) holds_.note_local_writer();
+}
+
+entry_decision claiming::way_in(const waiter& one, bool others_before, time_point now) const {
+  if (!others_before && claimants_.empty() && holds_.none()) return entry_decision::claim;
+  const claim_mode mode = one.request.demand.mode;
+  entry_question asked{.mode = mode, .waits = one.request.waits(), .others_before = others_before};
+  asked.shared_grant = holds_.joinable(one.request, now) != nullptr;
+  asked.exclusive_grant = holds_.exclusive();
+  asked.claimants = !claimants_.empty();
+  const auto any_claimant = [this](auto question) CROSSLOCK_REQUIRES(line_mutex) {
+    return claimants_.find(question) != nullptr;
+  };
+  const auto mode_of = [](const waiter& each) { return each.request.demand.mode; };
+  asked.claimants_all_permits =
+      !any_claimant([&](const waiter& each) { return mode_of(each) != claim_mode::permit; });
+  asked.claimants_exclusive =
+      any_claimant([&](const waiter& each) { return mode_of(each) == claim_mode::exclusive; });
+  asked.room = mode != claim_mode::permit || room_for(one.request.demand);
+  asked.claimants_stand = any_claimant([](const waiter& each) { return each.claim.stands; });
+  return inner::way_in(asked);
+}
+
+bool claiming::room_for(const seam::demand& demand) const {
+  std::int64_t claimed = demand.permits + holds_.permits();
+  int claimants = 0;
+  claimants_.find([&](const waiter& each) {
+    claimed += each.request.demand.permits;
+    return ++claimants == claimants_max;
+  });
+  return claimants < claimants_max && claimed <= demand.of;
+}
+
+void claiming::advance(deferred_actions& after) {
+  while (!queue_.empty()) {
+    waiter& next = queue_.front();
+    const time_point now = home_.clock().now();
+    const entry_decision way = way_in(next, false, now);
+    if (way == entry_decision::queue) return;
+    if (way == entry_decision::join) {
+      queue_.remove(next);
+      holds_.join(next, now);
+      notify(next, after);
+      continue;
     }
-  }
-  home_.claim_ends();
-  after.run();
-}
-
-void line::wait_in_queue(waiter& me) {
-  for (;;) {
-    std::uint32_t seen = 0;
-    {
-      const std::lock_guard guard{mutex_};
-      if (me.now_is != waiter::state::queued) return;
-      const bool stopped = me.wish.stop.stop_requested();
-      if (stopped || home_.clock().now() >= me.wish.end) {
-        queue_.remove(me);
-        me.now_is = waiter::state::left;
-        me.left_because =
-            stopped ? observer::wait_result::cancelled : observer::wait_result::timed_out;
-        return;
-      }
-      seen = me.news.load();
-    }
-    home_.clock().park(me.news, seen, me.wish.end);
-  }
-}
-
-seam::claim line::prepare_ask(waiter& head) {
-  const std::lock_guard guard{mutex_};
-  head.attempt.look_now = false;
-  return prepare_claim(head);
-}
-
-// The mutex is held.
-seam::claim line::prepare_claim(waiter& head) {
-  attempt& at = head.attempt;
-  if (seam::mutated(seam::mutant::retry_with_new_owner) && at.failures > 0) new_claim(head);
-  at.was_on_server = at.on_server;
-  at.on_server = true;  // from now on, unless the answer says otherwise
-  if (head.upgrades && head.upgrades->tenancy_->only_user_is(*head.upgrades)) {
-    at.tenancy->claim.beside = head.upgrades->owner();
-  }
-  return at.tenancy->claim;
-}
-
-void line::claim_until_settled(waiter& me) {
-  acquire_cause cause = acquire_cause::asked;
-  for (;;) {
-    const seam::claim claim = prepare_ask(me);
-    duration pause{};
-    try {
-      const time_point now = home_.clock().now();
-      const auto answer =
-          home_.engine().ask(claim, ask_give_up(me.wish, now, home_.settings().timeout));
-      if (settle_answer(me, answer, cause)) return;
-      pause = answer.look_after;
-    } catch (const error& why) {
-      const auto delay = retry_delay(me, why);
-      if (!delay) return;
-      pause = *delay;
-    }
-    const auto woken_by = wait_in_line(me, pause);
-    if (!woken_by) return;
-    cause = *woken_by;
-  }
-}
-
-bool line::settle_answer(waiter& me, const seam::answer& answer, acquire_cause cause) {
-  afterwards after{*this};
-  bool settled = true;
-  {
-    const std::lock_guard guard{mutex_};
-    me.attempt.failures = 0;
-    me.attempt.was_on_server = true;
-    if (answer.result == seam::ask_result::granted) {
-      settled = take(me, answer.granted, cause, after);
-    } else if (answer.result == seam::ask_result::busy && !me.wish.waits()) {
-      me.attempt.on_server = false;
-      leave(me, observer::wait_result::busy, after);
+    new_claim(next);  // may throw: then it still queues
+    queue_.remove(next);
+    lead(next);
+    if (next.asynchronous()) {
+      go_on(next, after);
     } else {
-      me.attempt.on_server = answer.result == seam::ask_result::in_line;
-      me.attempt.stands = true;
-      settled = false;
+      after.wake(next);
     }
   }
-  after.run();
-  return settled;
 }
 
-std::optional<duration> line::retry_delay(waiter& me, const error& why) {
-  afterwards after{*this};
-  std::optional<duration> delay;
-  {
-    const std::lock_guard guard{mutex_};
-    attempt& at = me.attempt;
-    at.on_server = at.was_on_server || why.outcome_unknown();
-    at.stands = true;
-    const retry_options& retry = home_.settings().retry;
-    delay = home_.keeper().retry_pause(at.failures);
-    const bool hopeless = !why.retryable() || !me.wish.waits() || ++at.failures > retry.tries ||
-                          home_.clock().now() + *delay >= me.wish.end;
-    if (hopeless || closed_) {
-      delay.reset();
-      fail(me, why, after);
-    }
+void claiming::notify(waiter& ended, deferred_actions& after) {
+  if (ended.asynchronous()) {
+    after.deliver(std::move(ended.self));
+  } else {
+    after.wake(ended);
   }
-  after.run();
-  return delay;
 }
 
-std::optional<acquire_cause> line::wait_in_line(waiter& me, duration look_after) {
-  seam::clock& clock = home_.clock();
-  const bool look = !seam::mutated(seam::mutant::no_look_behind_wake_up);
-  const time_point look_at =
-      look ? clock.now() + std::min(look_after, home_.settings().look_every) : time_point::max();
+void claiming::leave_queue_if_over(waiter& me) {
+  const bool stopped = me.request.stop.stop_requested();
+  if (!stopped && home_.clock().now() < me.request.end) return;
+  queue_.remove(me);
+  me.now_is = waiter::state::left;
+  me.left_because = stopped ? observer::wait_result::cancelled : observer::wait_result::timed_out;
+}
+
+claim_surroundings claiming::surroundings_of(const waiter& claimant) const {
+  const acquire_request& request = claimant.request;
+  const bool stopped = request.stop.stop_requested();
+  return {.now = home_.clock().now(),
+          .began = claimant.claims_since,
+          .end = request.waits() ? request.end : time_point::max(),
+          .timeout = home_.settings().timeout,
+          .tries = home_.settings().retry.tries,
+          .waits = request.waits(),
+          .once = claimant.adopts != nullptr,
+          .stopped = stopped,
+          .closed = line_.closed(),
+          .upgrade_lost = claimant.upgrades != nullptr &&
+                          claimant.upgrades->lost_reason() != loss_reason::none};
+}
+
+/// Carries out what can be done here. What is left to the caller, if it is still a claimant
+/// afterwards, is to ask (the claim is prepared) or to wait.
+claim_step claiming::step(waiter& claimant, deferred_actions& after) {
+  using kind = claim_step::kind;
   for (;;) {
-    afterwards after{*this};
-    std::optional<acquire_cause> ask_again;
-    std::uint32_t seen = 0;
-    bool settled = false;
-    {
-      const std::lock_guard guard{mutex_};
-      seen = me.news.load();
-      const time_point now = clock.now();
-      const bool stopped = me.wish.stop.stop_requested();
-      if (me.now_is != waiter::state::head) {
-        settled = true;
-      } else if (closed_) {
-        fail(me, error{errc::closed, "the client was closed"}, after);
-        settled = true;
-      } else if (me.upgrades && me.upgrades->lost_reason() != loss_reason::none) {
-        fail(me, error{errc::lost, "the shared hold of '" + given_name_->str() + "' was lost"},
-             after);
-        settled = true;
-      } else if (me.attempt.pushed) {
-        const auto pushed = std::exchange(me.attempt.pushed, std::nullopt);
-        settled = take(me, *pushed, acquire_cause::pushed, after);
-        if (!settled) ask_again = acquire_cause::looked;
-      } else if (stopped || now >= me.wish.end) {
-        leave(me, stopped ? observer::wait_result::cancelled : observer::wait_result::timed_out,
-              after);
-        after.withdraw_here();
-        settled = true;
-      } else if (me.attempt.look_now &&
-                 me.attempt.failures == 0) {  // news do not shorten the pause behind a failure
-        ask_again = acquire_cause::looked;
-      } else if (now >= look_at) {
-        ask_again = acquire_cause::refreshed;
-      }
+    const claim_surroundings around = surroundings_of(claimant);
+    const claim_step next = next_step(claimant.claim, around);
+    switch (next.what) {
+      case kind::ask:
+        prepare_ask(claimant, around.now);
+        return next;
+      case kind::wait:
+        return next;
+      case kind::take:
+        take(claimant, around.now, after);
+        if (claimant.now_is != waiter::state::claimant) return next;
+        break;
+      case kind::leave:
+        leave(claimant, next.because, after);
+        return next;
+      case kind::fail:
+        fail(claimant, failure_of(claimant, next.code), after);
+        return next;
     }
-    after.run();
-    if (settled) return std::nullopt;
-    if (ask_again) return ask_again;
-    home_.engine().await_news(clock, me.news, seen, std::min(look_at, me.wish.end));
   }
+}
+
+error claiming::failure_of(const waiter& claimant, errc code) const {
+  switch (code) {
+    case errc::closed:
+      return line_.client_closed();
+    case errc::lost:
+      return line_.shared_hold_lost();
+    case errc::timed_out:
+      return error{
+          errc::timed_out,
+          "'" + line_.given_name()->str() + "': no answer from the server",
+          {.engine = std::string{home_.about().name}, .native_code = 0, .outcome_unknown = true}};
+    default:
+      return *claimant.claim.last_failure;
+  }
+}
+
+void claiming::prepare_ask(waiter& claimant, time_point now) {
+  if (seam::mutated(seam::mutant::retry_with_new_owner) && claimant.claim.failures > 0) {
+    new_claim(claimant);
+  }
+  note_ask(claimant.claim, now);
+  // While others use the shared grant, too, it stands in the way of an upgrade.
+  if (claimant.upgrades && claimant.upgrades->grant_->only_user_is(*claimant.upgrades)) {
+    claimant.record->claim.beside = claimant.upgrades->owner();
+  }
+}
+
+void claiming::note_answered_ask(waiter& claimant, const seam::answer& answer) {
+  if (answer.result == seam::ask_result::granted) return note_answer(claimant.claim, answer, {});
+  const bool look = !seam::mutated(seam::mutant::no_look_behind_wake_up);
+  const duration after = std::min(answer.look_after, home_.settings().look_every);
+  note_answer(claimant.claim, answer, look ? home_.clock().now() + after : time_point::max());
+}
+
+void claiming::note_failed_ask(waiter& claimant, const error& why) {
+  const duration pause = home_.keeper().retry_pause(claimant.claim.failures);
+  note_failure(claimant.claim, why, home_.clock().now() + pause);
+}
+
+void claiming::take(waiter& claimant, time_point now, deferred_actions& after) {
+  const seam::grant grant = *std::exchange(claimant.claim.granted, std::nullopt);
+  try {
+    if (!keep(claimant, grant, now)) {
+      // Too late to be of use to anybody: it is given back, and claimed anew under another id.
+      after.withdraw(claimant.record->claim);
+      begin_anew(claimant.claim);
+      return new_claim(claimant);
+    }
+  } catch (const error& why) {  // no thread is left that could keep it
+    return note_failed_ask(claimant, why);
+  }
+  holds_.begin(claimant, claimant.record, now);
+  claimant.cause = claimant.claim.granted_by;
+  // The same critical section goes on.
+  if (claimant.adopts) claimant.critical_section->fence_ = claimant.adopts->first;
+  let_companions_in(claimant, now, after);
+  finish(claimant, waiter::state::granted, after);
+  advance(after);
+}
+
+bool claiming::keep(waiter& claimant, const seam::grant& grant, time_point now) {
+  const time_point begun = home_.about().lease_is_session ? grant.asked : grant.sent;
+  if (begun <= claimant.claim.revoked_at) return false;
+  claimant.record->begin(grant, now);
+  return home_.keeper().keep(claimant.record);
+}
+
+// Readers that stood behind the claimant when its claim went out came before whoever stands behind
+// it on the server: they go in with it, also when somebody waits there by now.
+void claiming::let_companions_in(const waiter& claimant, time_point now, deferred_actions& after) {
+  while (!queue_.empty() && queue_.front().started <= claimant.claims_since &&
+         holds_.shareable(*claimant.record, queue_.front().request, now)) {
+    waiter& next = queue_.pop_front();
+    holds_.use(next, claimant.record, now, acquire_cause::joined);
+    notify(next, after);
+  }
+}
+
+void claiming::finish(waiter& claimant, waiter::state how, deferred_actions& after) {
+  claimants_.remove(claimant);
+  claimant.now_is = how;
+  claimant.claim.phase = claim_phase::over;
+  claimant.record.reset();
+  if (claimant.asynchronous()) after.deliver(std::move(claimant.self));
+}
+
+void claiming::leave(waiter& claimant, observer::wait_result because, deferred_actions& after) {
+  claimant.left_because = because;
+  if (claimant.claim.on_server) {
+    // A thread that has given up leaves the line before it returns, if the server answers.
+    const bool here = !claimant.asynchronous() && because != observer::wait_result::failed;
+    after.withdraw(claimant.record->claim, here);
+  }
+  finish(claimant, waiter::state::left, after);
+  advance(after);
+}
+
+void claiming::fail(waiter& claimant, const error& why, deferred_actions& after) {
+  claimant.left_because = observer::wait_result::failed;
+  claimant.failure = std::make_exception_ptr(why);
+  if (claimant.claim.on_server) after.withdraw(claimant.record->claim);
+  finish(claimant, waiter::state::failed, after);
+  advance(after);
+}
+
+waiter* claiming::claimant_of(const owner_id& owner) const {
+  return claimants_.find([&](const waiter& each) { return each.record->claim.owner == owner; });
+}
+
+void claiming::hurry_upgrade(const local_grant& shared, deferred_actions& after) {
+  waiter* const claimant = claimants_.find([&](const waiter& one) CROSSLOCK_REQUIRES(line_mutex) {
+    return one.upgrades && one.upgrades->grant_.get() == &shared &&
+           shared.only_user_is(*one.upgrades);
+  });
+  if (!claimant) return;
+  claimant->claim.news = true;
+  after.wake(*claimant);
+}
+
+void claiming::wake_upgrade(const local_grant& shared, deferred_actions& after) {
+  waiter* const claimant = claimants_.find(
+      [&](const waiter& one) { return one.upgrades && one.upgrades->grant_.get() == &shared; });
+  if (claimant) after.wake(*claimant);
+}
+
+void claiming::close(deferred_actions& after) {
+  const error why = line_.client_closed();
+  while (!queue_.empty()) {
+    waiter& next = queue_.pop_front();
+    next.failure = std::make_exception_ptr(why);
+    next.left_because = observer::wait_result::failed;
+    next.now_is = waiter::state::failed;
+    notify(next, after);
+  }
+  const auto asynchronous = [](const waiter& each) { return each.asynchronous(); };
+  while (waiter* const claimant = claimants_.find(asynchronous)) {
+    fail(*claimant, why, after);
+  }
+  claimants_.find([&](waiter& claimant) {
+    after.wake(claimant);  // it finds out by itself
+    return false;
+  });
 }
 
 }  // namespace crosslock::inner

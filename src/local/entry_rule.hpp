@@ -12,39 +12,41 @@ struct entry_question {
   bool others_before = false;    ///< somebody queues here before it
   bool shared_grant = false;     ///< there is a shared grant that it may join
   bool exclusive_grant = false;  ///< this process has the name to itself, or is giving it back
-  bool heads = false;            ///< claims of this line are on their way or wait on the server ...
-  bool heads_all_permits = true;  ///< ... all of them for permits
-  bool heads_exclusive = false;   ///< ... one of them exclusive
-  bool room = true;               ///< permits: with those held and claimed here there are enough
-  bool heads_stand = false;       ///< ... one of them is known to wait, or to have trouble
+  bool claimants = false;        ///< claims of this line are on their way or wait on the server ...
+  bool claimants_all_permits = true;  ///< ... all of them for permits
+  bool claimants_exclusive = false;   ///< ... one of them exclusive
+  bool room = true;              ///< permits: with those held and claimed here there are enough
+  bool claimants_stand = false;  ///< ... one of them is known to wait, or to have trouble
 };
 
-enum class entry {
+enum class entry_decision {
   join,   ///< share a grant that is here already
   claim,  ///< ask the server
   queue,  ///< wait here for others of this process
 };
 
 /// So many claims for permits may be on their way: all of them may turn out to have to wait.
-inline constexpr int heads_max = 16;
+inline constexpr int claimants_max = 16;
 
 /// One claim at a time, so that many waiting threads are one waiter on the server. Two exceptions,
 /// both only while no claim of this line is known to wait: permits, of which several may be free,
 /// and readers that will not wait, who must not be refused because of another reader's request.
-constexpr entry way_in(const entry_question& asked) noexcept {
-  if (asked.others_before || asked.exclusive_grant) return entry::queue;
-  if (!asked.heads) return asked.shared_grant ? entry::join : entry::claim;
-  if (asked.heads_stand) return entry::queue;
+constexpr entry_decision way_in(const entry_question& asked) noexcept {
+  if (asked.others_before || asked.exclusive_grant) return entry_decision::queue;
+  if (!asked.claimants) return asked.shared_grant ? entry_decision::join : entry_decision::claim;
+  if (asked.claimants_stand) return entry_decision::queue;
   switch (asked.mode) {
     case claim_mode::exclusive:
-      return entry::queue;
+      return entry_decision::queue;
     case claim_mode::shared:
-      return asked.waits || asked.heads_exclusive ? entry::queue : entry::claim;
+      return asked.waits || asked.claimants_exclusive ? entry_decision::queue
+                                                      : entry_decision::claim;
     case claim_mode::permit:
-      if (asked.waits && !asked.room) return entry::queue;  // somebody would have to wait there
-      return asked.heads_all_permits ? entry::claim : entry::queue;
+      if (asked.waits && !asked.room)
+        return entry_decision::queue;  // somebody would have to wait there
+      return asked.claimants_all_permits ? entry_decision::claim : entry_decision::queue;
   }
-  return entry::queue;
+  return entry_decision::queue;
 }
 
 }  // namespace crosslock::inner

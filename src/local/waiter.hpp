@@ -1,7 +1,9 @@
 // One acquire in progress: a blocked thread, or a callback to be called.
 #pragma once
 
-#include "local/tenancy.hpp"
+#include "local/claim_state.hpp"
+#include "local/line_mutex.hpp"
+#include "local/local_grant.hpp"
 
 #include <crosslock/hold.hpp>
 
@@ -14,8 +16,8 @@
 namespace crosslock::inner {
 
 /// What an acquire wants, and for how long it will wait.
-struct wish {
-  seam::wish want{};
+struct acquire_request {
+  seam::demand demand{};
   duration lease{};
   bool fixed = false;
   bool among_readers = false;          ///< of a lock that can also be shared
@@ -28,29 +30,13 @@ struct wish {
   bool waits() const noexcept { return end != no_wait; }
 };
 
-/// A claim on the server that has not been granted yet, for the waiter that made it.
-struct attempt {
-  std::shared_ptr<inner::tenancy> tenancy;
-  time_point began{};                 ///< when it became head
-  bool asking = false;                ///< asynchronous: an ask is on its way
-  bool was_on_server = false;         ///< before the present ask
-  bool on_server = false;             ///< the server may know the claim
-  bool stands = false;                ///< it was told to stand in line, or its ask failed
-  std::optional<seam::grant> pushed;  ///< came while the head was busy
-  bool look_now = false;
-  time_point revoked_at{};  ///< a grant that was asked for before this was taken away
-  acquire_cause next_cause = acquire_cause::asked;
-  int failures = 0;
-  std::uint64_t round = 0;  ///< asynchronous: numbers the asks, so that old timers are known
-};
-
-/// Guarded by the line's mutex but for `news`. A blocking waiter lives on its thread's stack, an
-/// asynchronous one on the heap, kept by its own timers and the line.
+/// Guarded by the line's mutex but for `news`, and once it has ended its owner's alone. A blocking
+/// waiter lives on its thread's stack, an asynchronous one on the heap, kept by the line.
 struct waiter {
-  enum class state { outside, queued, head, granted, failed, left };
+  enum class state { outside, queued, claimant, granted, failed, left };
 
-  crosslock::inner::wish wish;
-  std::shared_ptr<crosslock::inner::section> section;
+  acquire_request request;
+  std::shared_ptr<crosslock::inner::critical_section> critical_section;
   time_point started{};
 
   state now_is = state::outside;
@@ -58,15 +44,20 @@ struct waiter {
   std::exception_ptr failure;
   observer::wait_result left_because = observer::wait_result::busy;
 
-  inner::attempt attempt;                    ///< while head
-  const inner::section* upgrades = nullptr;  ///< a shared hold that shall become exclusive
+  // While claimant.
+  claim_state claim;
+  std::shared_ptr<local_grant> record;  ///< what is claimed, and what the grant will be
+  time_point claims_since{};
+  const inner::critical_section* upgrades = nullptr;  ///< a shared hold that shall become exclusive
+  const seam::grant* adopts = nullptr;                ///< a detached hold that shall be taken up
 
   seam::park_word news{0};  ///< a blocking waiter parks here; grows with every change
 
   // Asynchronous waiters only.
   acquire_callback done;
   std::shared_ptr<waiter> self;  ///< while the line has it
-  errands::ticket timer{};       ///< gives up at the end of the wait
+  task_queue::ticket timer{};    ///< gives up at the end of the wait
+  time_point look_planned{};     ///< the moment of the last look that was planned
   std::optional<std::stop_callback<std::function<void()>>> stop_watch;
 
   waiter* before = nullptr;
@@ -75,14 +66,14 @@ struct waiter {
   bool asynchronous() const noexcept { return static_cast<bool>(done); }
 };
 
-/// First come first served, without allocation. Guarded by the line's mutex.
+/// First come first served, without allocation.
 class waiter_queue {
  public:
   bool empty() const noexcept { return first_ == nullptr; }
   waiter& front() const noexcept { return *first_; }
   /// The first that the question is answered with yes for; null when there is none.
   template <class Question>
-  waiter* find(Question&& question) const {
+  waiter* find(Question&& question) const CROSSLOCK_REQUIRES(line_mutex) {
     waiter* at = first_;
     while (at && !question(*at)) at = at->after;
     return at;

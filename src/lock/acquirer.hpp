@@ -1,7 +1,7 @@
 // What every kind of lock object has: a client, a name, and the local line of that name.
 #pragma once
 
-#include "local/core.hpp"
+#include "client/core.hpp"
 
 #include <crosslock/async.hpp>
 #include <crosslock/client.hpp>
@@ -26,35 +26,33 @@ class acquirer {
     if (!core_->settings().strict_fifo) line_ = core_->line_for(name_);
   }
 
-  std::shared_ptr<section> acquire(const acquire_how& how, time_point end,
-                                   seam::wish want = {}) const {
-    core_->check_usable();
-    return line()->acquire(make_wish(how, end, want));
+  std::shared_ptr<critical_section> acquire(const acquire_how& how, time_point end,
+                                            seam::demand demand = {}) const {
+    return line()->acquire(make_request(how, end, demand));
   }
 
   /// Empty when busy, out of time or stopped.
   std::optional<hold> try_acquire(const acquire_how& how, time_point end,
-                                  seam::wish want = {}) const {
-    auto section = acquire(how, end, want);
-    return section ? std::optional<hold>{std::move(section)} : std::nullopt;
+                                  seam::demand demand = {}) const {
+    auto entered = acquire(how, end, demand);
+    return entered ? std::optional<hold>{std::move(entered)} : std::nullopt;
   }
 
   /// Waits until it is granted.
-  hold acquire_or_throw(const acquire_how& how, seam::wish want = {}) const {
-    auto section = acquire(how, time_point::max(), want);
-    if (section) return hold{std::move(section)};
+  hold acquire_or_throw(const acquire_how& how, seam::demand demand = {}) const {
+    auto entered = acquire(how, time_point::max(), demand);
+    if (entered) return hold{std::move(entered)};
     throw error{errc::timed_out, "the wait for '" + name().str() + "' was stopped"};
   }
 
   void acquire_async(acquire_callback done, const acquire_how& how,
-                     const std::optional<duration>& wait, seam::wish want = {},
+                     const std::optional<duration>& wait, seam::demand demand = {},
                      continuation_executor executor = {}) const {
-    acquire_async_until(std::move(done), how, end_of_wait(wait), want, std::move(executor));
+    acquire_async_until(std::move(done), how, end_of_wait(wait), demand, std::move(executor));
   }
   void acquire_async_until(acquire_callback done, const acquire_how& how, time_point end,
-                           seam::wish want, continuation_executor executor = {}) const {
-    core_->check_usable();
-    wish wanted = make_wish(how, end, want);
+                           seam::demand demand, continuation_executor executor = {}) const {
+    acquire_request wanted = make_request(how, end, demand);
     wanted.executor = std::move(executor);
     line()->acquire_async(wanted, std::move(done));
   }
@@ -82,8 +80,8 @@ class acquirer {
   const lock_name& full_name() const noexcept { return *name_; }  ///< with the client's prefix
 
  private:
-  wish make_wish(const acquire_how& how, time_point end, seam::wish want) const {
-    wish made = core_->make_wish(how, end, want);
+  acquire_request make_request(const acquire_how& how, time_point end, seam::demand demand) const {
+    acquire_request made = core_->make_request(how, end, demand);
     made.among_readers = among_readers_;
     return made;
   }
@@ -96,13 +94,13 @@ class acquirer {
 };
 
 inline acquisition<hold> describe_acquire(std::shared_ptr<const acquirer> lock, acquire_how how,
-                                          std::optional<duration> wait, seam::wish want = {}) {
+                                          std::optional<duration> wait, seam::demand demand = {}) {
   return acquisition<hold>{acquire_plan<hold>{.lock = std::move(lock),
                                               .how = std::move(how),
                                               .wait = wait,
-                                              .mode = want.mode,
-                                              .permits = want.permits,
-                                              .of = want.of}};
+                                              .mode = demand.mode,
+                                              .permits = demand.permits,
+                                              .of = demand.of}};
 }
 
 }  // namespace crosslock::inner

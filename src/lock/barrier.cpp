@@ -2,8 +2,8 @@
 // stands in the cell: whose claim is gone has died, and somebody who waits strikes it out.
 #include <crosslock/barrier.hpp>
 
-#include "local/barrier_state.hpp"
-#include "local/cells.hpp"
+#include "cells/barrier_state.hpp"
+#include "cells/cells.hpp"
 
 #include <algorithm>
 #include <string>
@@ -26,7 +26,7 @@ struct barrier::state {
         cell{locks.core(), std::make_shared<const lock_name>(lock_name::reserved(
                                "barrier", locks.core()->full_name(name)->view()))},
         parties{wanted} {
-    const seam::traits& about = cell.home().engine().about();
+    const seam::traits& about = cell.home().about();
     if (!about.shared) {
       throw error{errc::unsupported,
                   std::string{about.name} + " has no shared locks: a barrier needs them",
@@ -77,9 +77,9 @@ struct barrier::state {
   const inner::cell_access cell;
   const std::int32_t parties;
 
-  std::shared_ptr<inner::line> line;      // of the claim alone
-  std::shared_ptr<inner::section> claim;  // of a member
-  std::uint64_t round = 0;                // inside: of which round
+  std::shared_ptr<inner::line> line;               // of the claim alone
+  std::shared_ptr<inner::critical_section> claim;  // of a member
+  std::uint64_t round = 0;                         // inside: of which round
 };
 
 /// Writes what `act` says and waits for changes until it is done, looking after the others all the
@@ -113,8 +113,7 @@ bool barrier::state::take_part(const step& act,
 std::vector<owner_id> barrier::state::find_dead(const barrier_state& now, time_point& next_look,
                                                 const inner::patience& limit) const {
   inner::core& home = cell.home();
-  const lock_info seen = inner::insist(
-      home, limit, [&](time_point give_up) { return home.engine().look(*cell.name(), give_up); });
+  const lock_info seen = cell.look(limit);
   std::vector<owner_id> dead;
   // The claim of a dead member vanishes with its lease: that is the moment to look again.
   constexpr duration later = std::chrono::milliseconds{2};
@@ -147,8 +146,8 @@ bool barrier::state::enter(const inner::patience& limit) {
   }
   inner::core& home = cell.home();
   line = home.own_line(cell.name());
-  claim = line->acquire(home.make_wish({.lease = std::nullopt, .stop = limit.stop}, limit.end,
-                                       {.mode = claim_mode::shared}));
+  claim = line->acquire(home.make_request({.lease = std::nullopt, .stop = limit.stop}, limit.end,
+                                          {.mode = claim_mode::shared}));
   if (!claim) return false;
   const owner_id me = claim->owner();
   bool joined = false;

@@ -1,6 +1,7 @@
 // The client is a handle; its work is done by the core.
 #include <crosslock/client.hpp>
 
+#include "cells/receipts.hpp"
 #include "lock/acquirer.hpp"
 
 #include <utility>
@@ -14,8 +15,8 @@ hold client::acquire(std::string_view name) const {
 }
 
 std::optional<hold> client::try_acquire(std::string_view name) const {
-  auto section = inner::acquirer{*this, name}.acquire({}, inner::wish::no_wait);
-  return section ? std::optional<hold>{std::move(section)} : std::nullopt;
+  auto entered = inner::acquirer{*this, name}.acquire({}, inner::acquire_request::no_wait);
+  return entered ? std::optional<hold>{std::move(entered)} : std::nullopt;
 }
 
 lock_info client::look(std::string_view name) const { return core_->look(name); }
@@ -26,17 +27,17 @@ bool client::break_lock(std::string_view name, owner_id owner) const {
   return core_->break_lock(name, owner);
 }
 
-hold client::adopt(const receipt& paper) const { return hold{core_->adopt(paper)}; }
+hold client::adopt(const receipt& given) const { return hold{inner::adopt(*core_, given)}; }
 
-duration client::renew(const receipt& paper, std::optional<duration> lease) const {
-  return core_->renew(paper, lease);
+duration client::renew(const receipt& given, std::optional<duration> lease) const {
+  return inner::renew(*core_, given, lease);
 }
 
-release_result client::release(const receipt& paper) const { return core_->release(paper); }
+release_result client::release(const receipt& given) const { return inner::release(*core_, given); }
 
 void client::close() const noexcept { core_->close(); }
 
-std::string_view client::engine() const noexcept { return core_->engine().about().name; }
+std::string_view client::engine() const noexcept { return core_->about().name; }
 
 duration client::lease() const noexcept { return core_->lease(); }
 

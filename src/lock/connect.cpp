@@ -1,6 +1,6 @@
 #include <crosslock/client.hpp>
 
-#include "local/core.hpp"
+#include "client/core.hpp"
 
 #include <utility>
 

@@ -3,10 +3,10 @@
 // over with what has been counted under it so far.
 #include <crosslock/count_down_latch.hpp>
 
-#include "local/cells.hpp"
-#include "local/latch_state.hpp"
+#include "cells/cells.hpp"
+#include "cells/latch_state.hpp"
+#include "engine/guarded.hpp"
 
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,15 +41,15 @@ struct count_down_latch::state {
   }
 
   counter take_counter() {
-    const std::lock_guard guard{mutex};
-    if (idle.empty()) return {.who = cell.home().keeper().draw_owner(), .round = 0, .counted = 0};
+    const seam::lock_guard guard{mutex};
+    if (idle.empty()) return {.who = cell.home().draw_owner(), .round = 0, .counted = 0};
     const counter taken = idle.back();
     idle.pop_back();
     return taken;
   }
 
   void give_back(const counter& used) {
-    const std::lock_guard guard{mutex};
+    const seam::lock_guard guard{mutex};
     idle.push_back(used);
   }
 
@@ -70,8 +70,8 @@ struct count_down_latch::state {
   const inner::cell_access cell;
   const std::int32_t count;
 
-  std::mutex mutex;
-  std::vector<counter> idle;
+  seam::mutex mutex;
+  std::vector<counter> idle CROSSLOCK_GUARDED_BY(mutex);
 };
 
 count_down_latch::count_down_latch(const client& locks, std::string_view name, std::int32_t count)

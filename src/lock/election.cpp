@@ -3,8 +3,8 @@
 // without the server, so the fence that look() shows is that of the term.
 #include <crosslock/election.hpp>
 
-#include "local/cells.hpp"
-#include "local/proclamation.hpp"
+#include "cells/cells.hpp"
+#include "cells/proclamation.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -42,18 +42,16 @@ struct office : std::enable_shared_from_this<office> {
 std::optional<leadership> office::campaign(const std::string& value, const acquire_how& how,
                                            time_point end) const {
   for (;;) {
-    auto section = home().own_line(cell.name())->acquire(home().make_wish(how, end));
-    if (!section) return std::nullopt;
-    hold held{std::move(section)};
+    auto entered = home().own_line(cell.name())->acquire(home().make_request(how, end));
+    if (!entered) return std::nullopt;
+    hold held{std::move(entered)};
     if (proclaim(held.fence(), value, end)) return leadership{std::move(held), shared_from_this()};
     // This term was over before it began: the next one was quicker.
   }
 }
 
 bool office::held_under(fence term) const {
-  const lock_info seen = insist(home(), {}, [this](time_point give_up) {
-    return home().engine().look(*cell.name(), give_up);
-  });
+  const lock_info seen = cell.look();
   return std::any_of(seen.holders.begin(), seen.holders.end(),
                      [&](const claim_info& holder) { return holder.fence == term; });
 }
@@ -107,7 +105,7 @@ void election::campaign_async(std::string value, campaign_callback done, const a
     }
     done(std::move(outcome));
   };
-  home.own_line(office_->cell.name())->acquire_async(home.make_wish(how, end), granted);
+  home.own_line(office_->cell.name())->acquire_async(home.make_request(how, end), granted);
 }
 
 std::optional<leader_info> election::leader() const {
@@ -128,11 +126,11 @@ void election::observe(std::stop_token stop,
   std::uint64_t version = 0;
   fence newest;
   while (!limit.stop.stop_requested()) {
-    const auto sight =
+    const auto awaited =
         office_->cell.wait([&](const seam::cell& now) { return now.version != version; }, limit);
-    if (!sight.enough) return;
-    version = sight.now.version;
-    const auto found = office_->read(sight.now);
+    if (!awaited.enough) return;
+    version = awaited.now.version;
+    const auto found = office_->read(awaited.now);
     // After a rollback of the server an older one may be there again.
     if (!found || found->fence < newest || !office_->held_under(found->fence)) continue;
     newest = found->fence;

@@ -2,7 +2,7 @@
 // one fence the version decides, between two fences the fence.
 #include <crosslock/fenced_register.hpp>
 
-#include "local/cells.hpp"
+#include "cells/cells.hpp"
 
 #include <atomic>
 #include <utility>

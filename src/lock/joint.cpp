@@ -44,13 +44,16 @@ void joint_loss::notice::operator()() const {
   alive->told_.request_stop();
 }
 
-joint::joint(std::vector<std::size_t> places, const std::stop_token& stop)
-    : places_{std::move(places)}, loss_{std::make_shared<joint_loss>(stop)}, told_{loss_->told()} {
+joint::joint(std::vector<std::size_t> indices, const std::stop_token& stop)
+    : indices_{std::move(indices)},
+      loss_{std::make_shared<joint_loss>(stop)},
+      told_{loss_->told()} {
   // Before anything is held, so that adding and releasing need no memory for these.
-  const std::size_t count = places_.empty() ? 0 : *std::max_element(places_.begin(), places_.end());
+  const std::size_t count =
+      indices_.empty() ? 0 : *std::max_element(indices_.begin(), indices_.end());
   holds_.reserve(count + 1);
   results_found_.reserve(count + 1);
-  results_.reserve(places_.size());
+  results_.reserve(indices_.size());
 }
 
 joint::~joint() {
@@ -64,8 +67,8 @@ void joint::add(hold held) {
 
 std::vector<crosslock::fence> joint::fences() const {
   std::vector<crosslock::fence> found;
-  found.reserve(places_.size());
-  for (const std::size_t place : places_) found.push_back(holds_[place].fence());
+  found.reserve(indices_.size());
+  for (const std::size_t index : indices_) found.push_back(holds_[index].fence());
   return found;
 }
 
@@ -101,8 +104,8 @@ release_result joint::release() noexcept {
     results_found_[i] = holds_[i].release();
     if (badness(results_found_[i]) > badness(worst)) worst = results_found_[i];
   }
-  for (const std::size_t place : places_) {
-    if (place < results_found_.size()) results_.push_back(results_found_[place]);
+  for (const std::size_t index : indices_) {
+    if (index < results_found_.size()) results_.push_back(results_found_[index]);
   }
   return worst;
 }

@@ -39,8 +39,8 @@ class joint_loss : public std::enable_shared_from_this<joint_loss> {
 /// One thread at a time.
 class joint {
  public:
-  /// `places`: which of the holds, in the order of taking, each given element has.
-  joint(std::vector<std::size_t> places, const std::stop_token& stop);
+  /// `indices`: which of the holds, in the order of taking, each given element has.
+  joint(std::vector<std::size_t> indices, const std::stop_token& stop);
   ~joint();
   joint(const joint&) = delete;
   joint& operator=(const joint&) = delete;
@@ -48,7 +48,7 @@ class joint {
   void add(hold held);
   std::stop_token waits() const noexcept { return loss_->waits(); }
 
-  std::size_t size() const noexcept { return places_.size(); }
+  std::size_t size() const noexcept { return indices_.size(); }
   std::vector<crosslock::fence> fences() const;
   time_point expires_at() const noexcept;
   std::stop_token lost() const noexcept { return told_.get_token(); }
@@ -59,7 +59,7 @@ class joint {
   const std::vector<release_result>& results() const noexcept { return results_; }
 
  private:
-  const std::vector<std::size_t> places_;
+  const std::vector<std::size_t> indices_;
   std::shared_ptr<joint_loss> loss_;  // null once released
   const std::stop_source told_;
   std::vector<hold> holds_;

@@ -17,7 +17,7 @@ class lock_chain : public std::enable_shared_from_this<lock_chain> {
         ends_{locks_->ends_of(wait)},
         done_{std::move(done)},
         executor_{std::move(executor)},
-        taken_{std::make_unique<joint>(locks_->places(), how.stop)},
+        taken_{std::make_unique<joint>(locks_->indices(), how.stop)},
         how_{.lease = how.lease, .stop = taken_->waits()} {}
 
   /// Throws when the acquire of the next part is refused.

@@ -1,6 +1,8 @@
 // Sorting, merging, and taking one after another on the calling thread.
 #include "lock/lock_set.hpp"
 
+#include "cells/agreement.hpp"
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -17,13 +19,13 @@ struct candidate {
   std::string server{};  // asked for only where name and kind of engine leave it open
 
   std::tuple<std::string_view, std::string_view> name_and_kind() const {
-    return {part.lock.full_name().view(), part.lock.core().engine().about().name};
+    return {part.lock.full_name().view(), part.lock.core().about().name};
   }
 };
 
 candidate make_candidate(const multi_lock::element& element, std::size_t given) {
   candidate made{{acquirer{element.locks, element.name}, element.mode}, given};
-  const seam::traits& about = made.part.lock.core().engine().about();
+  const seam::traits& about = made.part.lock.core().about();
   if (element.mode == claim_mode::permit) {
     throw error{errc::unsupported, "a multi_lock holds names exclusively or shared: '" +
                                        element.name + "' is asked for as permits"};
@@ -43,7 +45,7 @@ void ask_for_servers(std::span<candidate> alike) {
     return &each.part.lock.core() == &alike.front().part.lock.core();
   };
   if (std::all_of(alike.begin(), alike.end(), one_client)) return;
-  for (candidate& each : alike) each.server = each.part.lock.core().server_id();
+  for (candidate& each : alike) each.server = server_id(each.part.lock.core());
   std::stable_sort(alike.begin(), alike.end(),
                    [](const candidate& a, const candidate& b) { return a.server < b.server; });
 }
@@ -73,7 +75,7 @@ lock_set::lock_set(std::span<const multi_lock::element> elements) {
   if (elements.empty()) {
     throw error{errc::invalid_name, "a multi_lock of no names: give at least one"};
   }
-  places_.resize(elements.size());
+  indices_.resize(elements.size());
   const candidate* before = nullptr;
   const std::vector<candidate> sorted = in_order(elements);
   for (const candidate& each : sorted) {
@@ -84,7 +86,7 @@ lock_set::lock_set(std::span<const multi_lock::element> elements) {
     } else if (each.part.mode == claim_mode::exclusive) {
       parts_.back().mode = claim_mode::exclusive;
     }
-    places_[each.given] = parts_.size() - 1;
+    indices_[each.given] = parts_.size() - 1;
     before = &each;
   }
 }
@@ -99,7 +101,7 @@ std::vector<time_point> lock_set::ends_of(const std::optional<duration>& wait) c
 std::unique_ptr<joint> lock_set::acquire(const acquire_how& how,
                                          const std::optional<duration>& wait) const {
   const std::vector<time_point> ends = ends_of(wait);
-  auto taken = std::make_unique<joint>(places_, how.stop);
+  auto taken = std::make_unique<joint>(indices_, how.stop);
   const acquire_how each_how{.lease = how.lease, .stop = taken->waits()};
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     auto held = parts_[i].lock.try_acquire(each_how, ends[i], {.mode = parts_[i].mode});

@@ -29,16 +29,16 @@ class lock_set : public std::enable_shared_from_this<lock_set> {
   void acquire_async(multi_acquire_callback done, const acquire_how& how,
                      const std::optional<duration>& wait, continuation_executor executor) const;
 
-  std::size_t size() const noexcept { return places_.size(); }
+  std::size_t size() const noexcept { return indices_.size(); }
   const std::vector<part>& parts() const noexcept { return parts_; }
   /// Which part each given element became.
-  const std::vector<std::size_t>& places() const noexcept { return places_; }
+  const std::vector<std::size_t>& indices() const noexcept { return indices_; }
   /// When a wait that begins now is over, by the clock of each part's client.
   std::vector<time_point> ends_of(const std::optional<duration>& wait) const;
 
  private:
   std::vector<part> parts_;
-  std::vector<std::size_t> places_;
+  std::vector<std::size_t> indices_;
 };
 
 }  // namespace crosslock::inner

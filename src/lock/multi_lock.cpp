@@ -1,11 +1,11 @@
 // Several locks as one: the rich and the standard face over a lock_set.
 #include <crosslock/multi_lock.hpp>
 
+#include "engine/guarded.hpp"
 #include "lock/lock_set.hpp"
 #include "lock/thread_token.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 namespace crosslock {
@@ -53,9 +53,9 @@ void inner::acquire_plan<multi_hold>::start(multi_acquire_callback done) {
   from->acquire_async(std::move(done), how, wait, std::move(executor));
 }
 
-/// The holds of lock(), one entry per locking thread, as in standard_face.
+/// The holds of lock(), one per locking thread, as in standard_face.
 struct multi_lock::state {
-  struct entry {
+  struct thread_hold {
     std::uint64_t thread;
     multi_hold held;
   };
@@ -63,13 +63,13 @@ struct multi_lock::state {
   explicit state(std::span<const element> elements)
       : locks{std::make_shared<inner::lock_set>(elements)} {}
 
-  /// This thread's entry, else one that is valid, else the end. The guard is held.
-  std::vector<entry>::iterator find() {
+  /// This thread's hold, else one that is valid, else the end.
+  std::vector<thread_hold>::iterator find() CROSSLOCK_REQUIRES(guard) {
     const std::uint64_t me = inner::this_thread_token();
-    const auto mine = std::find_if(entries.begin(), entries.end(),
-                                   [me](const entry& each) { return each.thread == me; });
-    if (mine != entries.end()) return mine;
-    return std::find_if(entries.begin(), entries.end(), [](const entry& each) {
+    const auto mine = std::find_if(thread_holds.begin(), thread_holds.end(),
+                                   [me](const thread_hold& each) { return each.thread == me; });
+    if (mine != thread_holds.end()) return mine;
+    return std::find_if(thread_holds.begin(), thread_holds.end(), [](const thread_hold& each) {
       return each.held.lost_reason() == loss_reason::none;
     });
   }
@@ -77,9 +77,9 @@ struct multi_lock::state {
   template <class Question>
   auto ask_hold(Question&& question) {
     locks->parts().front().lock.core().check_usable();
-    const std::lock_guard locked{guard};
+    const seam::lock_guard locked{guard};
     const auto found = find();
-    if (found == entries.end()) {
+    if (found == thread_holds.end()) {
       throw error{errc::not_held, "this multi_lock is not locked"};
     }
     return question(found->held);
@@ -88,8 +88,8 @@ struct multi_lock::state {
   void refuse_own_thread() {
     locks->parts().front().lock.core().check_usable();
     const std::uint64_t me = inner::this_thread_token();
-    const std::lock_guard locked{guard};
-    for (const entry& each : entries) {
+    const seam::lock_guard locked{guard};
+    for (const thread_hold& each : thread_holds) {
       if (each.thread == me) {
         throw error{errc::would_deadlock,
                     "this thread has locked this multi_lock already: unlock it first"};
@@ -99,8 +99,8 @@ struct multi_lock::state {
 
   const std::shared_ptr<const inner::lock_set> locks;
 
-  std::mutex guard;
-  std::vector<entry> entries;
+  seam::mutex guard;
+  std::vector<thread_hold> thread_holds CROSSLOCK_GUARDED_BY(guard);
 };
 
 namespace {
@@ -126,8 +126,8 @@ bool multi_lock::lock_within(std::optional<duration> wait) {
   if (wait) wait = std::max(*wait, duration::zero());
   auto held = acquire_within(wait, {});
   if (!held) return false;
-  const std::lock_guard locked{state_->guard};
-  state_->entries.push_back({inner::this_thread_token(), std::move(*held)});
+  const seam::lock_guard locked{state_->guard};
+  state_->thread_holds.push_back({inner::this_thread_token(), std::move(*held)});
   return true;
 }
 
@@ -140,11 +140,11 @@ void multi_lock::unlock() noexcept {
   if (first.core().inherited_by_fork()) return;
   std::optional<multi_hold> ended;
   {
-    const std::lock_guard locked{state_->guard};
+    const seam::lock_guard locked{state_->guard};
     const auto found = state_->find();
-    if (found != state_->entries.end()) {
+    if (found != state_->thread_holds.end()) {
       ended.emplace(std::move(found->held));
-      state_->entries.erase(found);
+      state_->thread_holds.erase(found);
     }
   }
   if (!ended) first.report_release(release_result::not_held);

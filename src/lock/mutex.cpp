@@ -18,7 +18,7 @@ mutex::~mutex() { state_->let_go(); }
 
 void mutex::lock() { state_->lock_until(time_point::max()); }
 
-bool mutex::try_lock() { return state_->lock_until(inner::wish::no_wait); }
+bool mutex::try_lock() { return state_->lock_until(inner::acquire_request::no_wait); }
 
 bool mutex::lock_within(duration wait) {
   return state_->lock_until(state_->lock.end_of_standard_wait(wait));
@@ -41,7 +41,7 @@ std::optional<hold> mutex::acquire_until_stopped(std::stop_token stop) {
 }
 
 std::optional<hold> mutex::try_acquire(acquire_how how) {
-  return state_->lock.try_acquire(how, inner::wish::no_wait);
+  return state_->lock.try_acquire(how, inner::acquire_request::no_wait);
 }
 
 std::optional<hold> mutex::acquire_within(duration wait, acquire_how how) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view tag = "crosslock1";
 constexpr std::size_t max_bytes = 4096;  // over twice what the longest name can need
-constexpr std::string_view digits = "0123456789ABCDEF";
+constexpr std::string_view upper_digits = "0123456789ABCDEF";
 
 bool plain(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -28,7 +28,7 @@ std::string encode(std::string_view text) {
       out += c;
     } else {
       const auto byte = static_cast<std::uint8_t>(c);
-      out += {'%', digits[byte >> 4], digits[byte & 15]};
+      out += {'%', upper_digits[byte >> 4], upper_digits[byte & 15]};
     }
   }
   return out;
@@ -42,8 +42,8 @@ std::optional<std::string> decode(std::string_view text) {
       continue;
     }
     if (text.size() - i < 3) return std::nullopt;
-    const auto high = digits.find(text[i + 1]);
-    const auto low = digits.find(text[i + 2]);
+    const auto high = upper_digits.find(text[i + 1]);
+    const auto low = upper_digits.find(text[i + 2]);
     if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
     out += static_cast<char>(high << 4 | low);
     i += 2;

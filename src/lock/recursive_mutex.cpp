@@ -3,11 +3,11 @@
 // before the recursive_mutex, so a thread may look at another's token at any time.
 #include <crosslock/recursive_mutex.hpp>
 
+#include "engine/guarded.hpp"
 #include "lock/acquirer.hpp"
 #include "lock/thread_token.hpp"
 
 #include <atomic>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -17,7 +17,7 @@ struct recursive_mutex::state {
   struct record {
     std::atomic<std::uint64_t> thread{0};  // 0: free
     std::size_t depth = 0;
-    std::shared_ptr<inner::section> section;
+    std::shared_ptr<inner::critical_section> critical_section;
   };
 
   state(const client& locks, std::string_view name) : lock{locks, name} {}
@@ -25,8 +25,8 @@ struct recursive_mutex::state {
   const inner::acquirer lock;
   std::atomic<record*> current{nullptr};
 
-  std::mutex guard;
-  std::vector<std::unique_ptr<record>> records;
+  seam::mutex guard;
+  std::vector<std::unique_ptr<record>> records CROSSLOCK_GUARDED_BY(guard);
 
   /// The record of this thread when it holds the lock as far as anybody knows: no mutex.
   record* own_current() const noexcept {
@@ -40,56 +40,55 @@ struct recursive_mutex::state {
   record* own() {
     if (record* const found = own_current()) return found;
     if (lock.core().inherited_by_fork()) return nullptr;  // the guard may be locked for ever here
-    const std::lock_guard locked{guard};
+    const seam::lock_guard locked{guard};
     return with_thread(inner::this_thread_token());
   }
 
-  /// The guard is held.
-  record* with_thread(std::uint64_t thread) const {
+  record* with_thread(std::uint64_t thread) const CROSSLOCK_REQUIRES(guard) {
     for (const auto& each : records) {
       if (each->thread.load(std::memory_order_relaxed) == thread) return each.get();
     }
     return nullptr;
   }
 
-  void remember(std::shared_ptr<inner::section> section) {
-    const std::lock_guard locked{guard};
+  void remember(std::shared_ptr<inner::critical_section> entered) {
+    const seam::lock_guard locked{guard};
     record* free = with_thread(0);
     if (!free) free = records.emplace_back(std::make_unique<record>()).get();
     free->depth = 1;
-    free->section = std::move(section);
+    free->critical_section = std::move(entered);
     free->thread.store(inner::this_thread_token(), std::memory_order_relaxed);
     current.store(free, std::memory_order_release);
   }
 
-  /// Takes the section out of a record and frees the record.
-  std::shared_ptr<inner::section> forget(record& ended) {
-    const std::lock_guard locked{guard};
+  /// Takes the critical section out of a record and frees the record.
+  std::shared_ptr<inner::critical_section> forget(record& ended) {
+    const seam::lock_guard locked{guard};
     record* expected = &ended;
     current.compare_exchange_strong(expected, nullptr);
     ended.thread.store(0, std::memory_order_relaxed);
-    return std::move(ended.section);
+    return std::move(ended.critical_section);
   }
 
   bool lock_until(time_point end) {
     if (record* const mine = own()) {
-      mine->section->check_again();
+      mine->critical_section->check_again();
       ++mine->depth;
       return true;
     }
-    auto section = lock.acquire({}, end);
-    if (!section) return false;
-    remember(std::move(section));
+    auto entered = lock.acquire({}, end);
+    if (!entered) return false;
+    remember(std::move(entered));
     return true;
   }
 
-  const inner::section& own_section() {
+  const inner::critical_section& own_critical_section() {
     lock.core().check_usable();
     record* const mine = own();
     if (!mine) {
       throw error{errc::not_held, "'" + lock.name().str() + "' is not locked by this thread"};
     }
-    return *mine->section;
+    return *mine->critical_section;
   }
 };
 
@@ -101,7 +100,7 @@ recursive_mutex::~recursive_mutex() = default;
 
 void recursive_mutex::lock() { state_->lock_until(time_point::max()); }
 
-bool recursive_mutex::try_lock() { return state_->lock_until(inner::wish::no_wait); }
+bool recursive_mutex::try_lock() { return state_->lock_until(inner::acquire_request::no_wait); }
 
 bool recursive_mutex::lock_within(duration wait) {
   return state_->lock_until(state_->lock.end_of_standard_wait(wait));
@@ -120,9 +119,11 @@ void recursive_mutex::unlock() noexcept {
   state_->forget(*mine)->release();
 }
 
-fence recursive_mutex::fence() const { return state_->own_section().fence(); }
+fence recursive_mutex::fence() const { return state_->own_critical_section().fence(); }
 
-std::stop_token recursive_mutex::lost() const { return state_->own_section().lost_token(); }
+std::stop_token recursive_mutex::lost() const {
+  return state_->own_critical_section().lost_token();
+}
 
 std::size_t recursive_mutex::depth() const noexcept {
   const state::record* const mine = state_->own();

@@ -11,7 +11,7 @@ namespace crosslock {
 struct semaphore::state {
   state(const client& locks, std::string_view name, std::int32_t permits)
       : lock{locks, name}, of{permits} {
-    const seam::traits& about = lock.core().engine().about();
+    const seam::traits& about = lock.core().about();
     if (!about.permits) {
       throw error{errc::unsupported,
                   std::string{about.name} + " has no permits: use mutex",
@@ -23,7 +23,7 @@ struct semaphore::state {
     }
   }
 
-  seam::wish want(std::int32_t count) const {
+  seam::demand demand(std::int32_t count) const {
     if (count < 1 || count > of) {
       throw error{errc::conflict, "'" + lock.name().str() + "' is a semaphore of " +
                                       std::to_string(of) + " permits: it cannot give " +
@@ -43,23 +43,23 @@ semaphore::semaphore(const client& locks, lock_name name, std::int32_t permits)
 semaphore::~semaphore() = default;
 
 hold semaphore::acquire(std::int32_t count, acquire_how how) {
-  return state_->lock.acquire_or_throw(how, state_->want(count));
+  return state_->lock.acquire_or_throw(how, state_->demand(count));
 }
 
 std::optional<hold> semaphore::acquire_within(duration wait, std::int32_t count, acquire_how how) {
-  const seam::wish want = state_->want(count);
-  return state_->lock.try_acquire(how, state_->lock.core().end_of(wait), want);
+  const seam::demand demand = state_->demand(count);
+  return state_->lock.try_acquire(how, state_->lock.core().end_of(wait), demand);
 }
 
 void semaphore::acquire_async(acquire_callback done, std::int32_t count, acquire_how how,
                               std::optional<duration> wait) {
-  state_->lock.acquire_async(std::move(done), how, wait, state_->want(count));
+  state_->lock.acquire_async(std::move(done), how, wait, state_->demand(count));
 }
 
 acquisition<hold> semaphore::async_acquire(std::int32_t count, acquire_how how,
                                            std::optional<duration> wait) {
-  const seam::wish want = state_->want(count);
-  return inner::describe_acquire({state_, &state_->lock}, std::move(how), wait, want);
+  const seam::demand demand = state_->demand(count);
+  return inner::describe_acquire({state_, &state_->lock}, std::move(how), wait, demand);
 }
 
 std::int32_t semaphore::permits() const noexcept { return state_->of; }

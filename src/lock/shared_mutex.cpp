@@ -9,17 +9,18 @@ namespace crosslock {
 
 struct shared_mutex::state : inner::standard_face {
   state(const client& locks, std::string_view name) : standard_face{locks, name, true} {
-    const seam::traits& about = lock.core().engine().about();
+    const seam::traits& about = lock.core().about();
     if (about.shared) return;
     throw error{errc::unsupported,
                 std::string{about.name} + " has no shared locks: use mutex",
                 {.engine = std::string{about.name}}};
   }
 
-  inner::section& section_of(const std::shared_ptr<inner::section>& section) const {
-    if (!section) throw error{errc::not_held, "this hold was moved from"};
-    if (&section->home() == &lock.core() && section->name() == lock.name()) return *section;
-    throw error{errc::conflict, "the hold of '" + section->name().str() +
+  inner::critical_section& critical_section_of(
+      const std::shared_ptr<inner::critical_section>& entered) const {
+    if (!entered) throw error{errc::not_held, "this hold was moved from"};
+    if (&entered->home() == &lock.core() && entered->name() == lock.name()) return *entered;
+    throw error{errc::conflict, "the hold of '" + entered->name().str() +
                                     "' was not taken from this lock of '" + lock.name().str() +
                                     "'"};
   }
@@ -33,7 +34,7 @@ shared_mutex::~shared_mutex() { state_->let_go(); }
 
 void shared_mutex::lock() { state_->lock_until(time_point::max()); }
 
-bool shared_mutex::try_lock() { return state_->lock_until(inner::wish::no_wait); }
+bool shared_mutex::try_lock() { return state_->lock_until(inner::acquire_request::no_wait); }
 
 void shared_mutex::unlock() noexcept { state_->unlock(claim_mode::exclusive); }
 
@@ -42,7 +43,7 @@ void shared_mutex::lock_shared() {
 }
 
 bool shared_mutex::try_lock_shared() {
-  return state_->lock_until(inner::wish::no_wait, {.mode = claim_mode::shared});
+  return state_->lock_until(inner::acquire_request::no_wait, {.mode = claim_mode::shared});
 }
 
 void shared_mutex::unlock_shared() noexcept { state_->unlock(claim_mode::shared); }
@@ -77,19 +78,22 @@ void shared_mutex::acquire_shared_async(acquire_callback done, acquire_how how,
   state_->lock.acquire_async(std::move(done), how, wait, {.mode = claim_mode::shared});
 }
 
-void shared_mutex::downgrade(hold& held) { state_->section_of(held.section_).downgrade(); }
+void shared_mutex::downgrade(hold& held) {
+  state_->critical_section_of(held.critical_section_).downgrade();
+}
 
 void shared_mutex::upgrade(hold& held, std::stop_token stop) {
-  auto next = state_->section_of(held.section_).upgrade(time_point::max(), std::move(stop));
+  auto next = state_->critical_section_of(held.critical_section_)
+                  .upgrade(time_point::max(), std::move(stop));
   if (!next) throw error{errc::timed_out, "the upgrade of '" + name().str() + "' was stopped"};
-  held.section_ = std::move(next);
+  held.critical_section_ = std::move(next);
 }
 
 bool shared_mutex::upgrade_within(hold& held, duration wait, std::stop_token stop) {
-  inner::section& shared = state_->section_of(held.section_);
+  inner::critical_section& shared = state_->critical_section_of(held.critical_section_);
   auto next = shared.upgrade(state_->lock.core().end_of(wait), std::move(stop));
   if (!next) return false;
-  held.section_ = std::move(next);
+  held.critical_section_ = std::move(next);
   return true;
 }
 

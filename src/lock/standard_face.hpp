@@ -1,19 +1,19 @@
 // What the standard's calls need beside the rich ones: holds that live inside the lock object.
 #pragma once
 
+#include "engine/guarded.hpp"
 #include "lock/acquirer.hpp"
 #include "lock/thread_token.hpp"
 
 #include <algorithm>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 namespace crosslock::inner {
 
-/// Keeps the holds of lock() and lock_shared(), one entry per locking thread. A thread whose hold
+/// Keeps the holds of lock() and lock_shared(), one per locking thread. A thread whose hold
 /// was lost may still have to unlock while another already holds. Thread-safe.
 class standard_face {
  public:
@@ -22,12 +22,12 @@ class standard_face {
 
   const acquirer lock;
 
-  bool lock_until(time_point end, seam::wish want = {}) {
+  bool lock_until(time_point end, seam::demand demand = {}) {
     refuse_own_thread();
-    auto held = lock.try_acquire({}, end, want);
+    auto held = lock.try_acquire({}, end, demand);
     if (!held) return false;
-    const std::lock_guard locked{guard_};
-    entries_.push_back({this_thread_token(), std::move(*held)});
+    const seam::lock_guard locked{guard_};
+    thread_holds_.push_back({this_thread_token(), std::move(*held)});
     return true;
   }
 
@@ -35,11 +35,11 @@ class standard_face {
     if (lock.core().inherited_by_fork()) return;
     std::optional<hold> ended;
     {
-      const std::lock_guard locked{guard_};
+      const seam::lock_guard locked{guard_};
       const auto found = find(mode);
-      if (found != entries_.end()) {
+      if (found != thread_holds_.end()) {
         ended.emplace(std::move(found->held));
-        entries_.erase(found);
+        thread_holds_.erase(found);
       }
     }
     if (ended) {
@@ -52,38 +52,39 @@ class standard_face {
   /// The lock object ends; acquires that were described by it may live on.
   void let_go() noexcept {
     if (lock.core().inherited_by_fork()) return;
-    std::vector<entry> ended;
-    const std::lock_guard locked{guard_};
-    ended.swap(entries_);
+    std::vector<thread_hold> ended;
+    const seam::lock_guard locked{guard_};
+    ended.swap(thread_holds_);
   }
 
   /// Of this thread's hold, else of the one that is valid.
   template <class Question>
   auto ask_hold(Question&& question) {
     lock.core().check_usable();
-    const std::lock_guard locked{guard_};
+    const seam::lock_guard locked{guard_};
     const auto found = find(std::nullopt);
-    if (found == entries_.end()) {
+    if (found == thread_holds_.end()) {
       throw error{errc::not_held, "'" + lock.name().str() + "' is not locked by this object"};
     }
     return question(found->held);
   }
 
  private:
-  struct entry {
+  struct thread_hold {
     std::uint64_t thread;
     hold held;
   };
 
-  /// This thread's entry, else one that is valid, else the end. The guard is held.
-  std::vector<entry>::iterator find(std::optional<claim_mode> mode) {
-    const auto fits = [&](const entry& each) { return !mode || each.held.mode() == *mode; };
+  /// This thread's hold, else one that is valid, else the end.
+  std::vector<thread_hold>::iterator find(std::optional<claim_mode> mode)
+      CROSSLOCK_REQUIRES(guard_) {
+    const auto fits = [&](const thread_hold& each) { return !mode || each.held.mode() == *mode; };
     const std::uint64_t me = this_thread_token();
-    const auto mine = std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) {
-      return each.thread == me && fits(each);
-    });
-    if (mine != entries_.end()) return mine;
-    return std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) {
+    const auto mine =
+        std::find_if(thread_holds_.begin(), thread_holds_.end(),
+                     [&](const thread_hold& each) { return each.thread == me && fits(each); });
+    if (mine != thread_holds_.end()) return mine;
+    return std::find_if(thread_holds_.begin(), thread_holds_.end(), [&](const thread_hold& each) {
       return each.held.lost_reason() == loss_reason::none && fits(each);
     });
   }
@@ -91,8 +92,8 @@ class standard_face {
   void refuse_own_thread() {
     lock.core().check_usable();
     const std::uint64_t me = this_thread_token();
-    const std::lock_guard locked{guard_};
-    for (const entry& each : entries_) {
+    const seam::lock_guard locked{guard_};
+    for (const thread_hold& each : thread_holds_) {
       if (each.thread == me) {
         throw error{errc::would_deadlock, "this thread has locked '" + lock.name().str() +
                                               "' already: unlock it first, or use recursive_mutex"};
@@ -100,8 +101,8 @@ class standard_face {
     }
   }
 
-  std::mutex guard_;
-  std::vector<entry> entries_;
+  seam::mutex guard_;
+  std::vector<thread_hold> thread_holds_ CROSSLOCK_GUARDED_BY(guard_);
 };
 
 }  // namespace crosslock::inner

@@ -1,8 +1,7 @@
 // Stripes are plain mutexes; what is special is that everybody agrees on their number.
 #include <crosslock/striped_mutex.hpp>
 
-#include "local/agreement.hpp"
-#include "local/core.hpp"
+#include "cells/agreement.hpp"
 
 #include <atomic>
 #include <utility>
@@ -65,11 +64,11 @@ std::uint32_t striped_mutex::stripe_of(std::string_view key) const noexcept {
 }
 
 mutex& striped_mutex::stripe(std::uint32_t number) {
-  std::atomic<mutex*>& place = state_->made[number];
-  if (mutex* const found = place.load(std::memory_order_acquire)) return *found;
+  std::atomic<mutex*>& slot = state_->made[number];
+  if (mutex* const found = slot.load(std::memory_order_acquire)) return *found;
   auto made = std::make_unique<mutex>(state_->locks, state_->name_of(number));
   mutex* before = nullptr;
-  if (!place.compare_exchange_strong(before, made.get())) return *before;  // another was quicker
+  if (!slot.compare_exchange_strong(before, made.get())) return *before;  // another was quicker
   return *made.release();
 }
 

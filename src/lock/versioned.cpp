@@ -1,7 +1,7 @@
 // A cell without fences.
 #include <crosslock/versioned.hpp>
 
-#include "local/cells.hpp"
+#include "cells/cells.hpp"
 
 #include <atomic>
 #include <utility>

@@ -6,14 +6,14 @@
 
 namespace crosslock::checker {
 
-void conflict_max::raise(std::optional<entry>& to, const entry& with) {
+void conflict_max::raise(std::optional<seen_value>& to, const seen_value& with) {
   if (!to || to->value < with.value) {
     to = with;
   }
 }
 
 void conflict_max::enter(const event& claim, std::int64_t value, std::size_t id) {
-  const entry e{value, id};
+  const seen_value e{value, id};
   switch (claim.mode) {
     case claim_mode::exclusive:
       raise(exclusive_, e);
@@ -31,8 +31,8 @@ void conflict_max::enter(const event& claim, std::int64_t value, std::size_t id)
   }
 }
 
-std::optional<conflict_max::entry> conflict_max::against(const event& claim) const {
-  std::optional<entry> best = exclusive_;
+std::optional<conflict_max::seen_value> conflict_max::against(const event& claim) const {
+  std::optional<seen_value> best = exclusive_;
   if (claim.mode == claim_mode::exclusive && shared_) {
     raise(best, *shared_);
   }
@@ -49,18 +49,18 @@ std::optional<conflict_max::entry> conflict_max::against(const event& claim) con
 
 namespace {
 
-using place = std::pair<instant, int>;
+using sort_key = std::pair<instant, int>;
 
-place asked(const grant& g) { return {g.based_on(), 0}; }
-place answered(const grant& g) { return {g.ok, 0}; }
+sort_key asked(const grant& g) { return {g.based_on(), 0}; }
+sort_key answered(const grant& g) { return {g.ok, 0}; }
 /// Of two grants at the same moment, the one that was given back at once came first.
-place settled(const grant& g) { return {g.ok, g.end() == g.ok ? 0 : 1}; }
+sort_key granted_at(const grant& g) { return {g.ok, g.end() == g.ok ? 0 : 1}; }
 
 /// Larger tokens for conflicting grants that came later: that began when others were done.
 void check_rising(const timeline& line, const std::vector<std::size_t>& grants,
-                  place (*done)(const grant&), place (*begin)(const grant&), const std::string& why,
-                  report& to) {
-  const auto sorted = [&](place (*by)(const grant&)) {
+                  sort_key (*done)(const grant&), sort_key (*begin)(const grant&),
+                  const std::string& why, report& to) {
+  const auto sorted = [&](sort_key (*by)(const grant&)) {
     std::vector<std::size_t> order = grants;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return by(line.grants[a]) < by(line.grants[b]);
@@ -109,7 +109,7 @@ void check_fencing(const timeline& line, report& to) {
   for (const auto& [lock, grants] : line.by_lock) {
     check_unique(line, grants, to);
     if (to.how().tokens_in_grant_order) {
-      check_rising(line, grants, settled, settled, "which was granted before it", to);
+      check_rising(line, grants, granted_at, granted_at, "which was granted before it", to);
     } else {
       check_rising(line, grants, answered, asked, "which was granted before it was asked for", to);
     }

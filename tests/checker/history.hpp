@@ -28,6 +28,7 @@ enum class phase {
   cs_out,     ///< ... and ends: for the reader of a report only
   fence_ok,   ///< the protected resource took a write with this token
   fence_rej,  ///< it refused one
+  shown,      ///< the server's own state, looked at between `sent` and `t`: this token holds
   nemesis,    ///< a fault was injected, or taken back
 };
 
@@ -49,6 +50,8 @@ enum class fault {
   kill,
   pause,
   thaw,
+  stutter,  ///< a pause of milliseconds, one of many: no excuse for a late notice or wake-up
+  steady,   ///< the end of one
   server_down,
   server_up,
   partition,

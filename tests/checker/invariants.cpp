@@ -32,6 +32,8 @@ std::string_view to_string(invariant which) noexcept {
       return "I10 deadline";
     case invariant::counter:
       return "I12 counter";
+    case invariant::phantom:
+      return "I13 phantom";
   }
   return "?";
 }
@@ -126,6 +128,7 @@ verdict check(history events, const check_options& how) {
   check_orphans(line, to);
   check_deadlines(line, to);
   check_counter(line, to);
+  check_phantoms(line, to);
   return out;
 }
 

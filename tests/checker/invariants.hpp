@@ -17,6 +17,7 @@
 // | I8 orphan | an acquire of unknown outcome is taken up with the same token, or is soon gone |
 // | I10 deadline | deadlines count from before the send, never go back, lie ahead at the grant |
 // | I12 counter | no increment made under the lock is missing at the end |
+// | I13 phantom | whoever holds was the holder by the server's own state, where somebody looked |
 //
 // A grant is *believed* from the answer until the first of: its deadline, the call of its own
 // release, the notice of loss, the death of its process.
@@ -49,6 +50,7 @@ enum class invariant {
   orphan,
   deadline,
   counter,
+  phantom,
 };
 
 /// "I1 exclusion" and so on.
@@ -103,6 +105,8 @@ struct verdict {
   std::size_t grants = 0;
   std::size_t losses = 0;
   std::size_t stale_writes_refused = 0;
+  /// I13: how many grants the server's own state has confirmed.
+  std::size_t confirmed = 0;
 
   bool kept() const noexcept { return violations.empty(); }
   std::set<invariant> broken() const;

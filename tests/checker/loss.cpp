@@ -107,11 +107,25 @@ class loss_rules {
   report& to_;
 };
 
-bool frozen_between(const timeline& line, const grant& g) {
-  return std::any_of(line.faults.begin(), line.faults.end(), [&](const fault_span& f) {
-    return f.kind == fault::pause && (f.proc == g.about.proc || f.proc == event::nobody) &&
-           f.from <= g.ok && g.inv <= f.to;
-  });
+/// How long the process of `g` stood still between `from` and the record of the grant.
+std::int64_t frozen_since(std::int64_t from, const timeline& line, const grant& g) {
+  std::int64_t sum = 0;
+  for (const auto* spans : {&line.faults, &line.stutters}) {
+    for (const fault_span& f : *spans) {
+      const bool froze = f.kind == fault::pause || f.kind == fault::stutter;
+      if (!froze || (f.proc != g.about.proc && f.proc != event::nobody)) continue;
+      sum += std::max<std::int64_t>(0, std::min(f.to.t, g.ok.t) - std::max(f.from.t, from));
+    }
+  }
+  return sum;
+}
+
+/// The library looked at the clock, found the grant good and returned it; then the process was
+/// stopped before it could write that down. It must not have *run* for long since the deadline.
+bool only_recorded_late(std::int64_t spent_since, const timeline& line, const grant& g,
+                        const check_options& how) {
+  const std::int64_t frozen = frozen_since(spent_since, line, g);
+  return frozen > 0 && g.ok.t - spent_since - frozen <= how.thaw_slack.count();
 }
 
 void judge_deadlines(const timeline& line, const grant& g, report& to) {
@@ -119,8 +133,9 @@ void judge_deadlines(const timeline& line, const grant& g, report& to) {
     to.add(invariant::deadline, describe(g.about) + " " + what, g.ok_event, where);
   };
   const std::int64_t first = g.steps.front().deadline;
-  const bool spent = first != 0 && first <= g.ok.t + to.how().min_validity.count();
-  if (spent && !frozen_between(line, g)) {
+  const std::int64_t spent_since = first - to.how().min_validity.count();
+  const bool spent = first != 0 && spent_since <= g.ok.t;
+  if (spent && !only_recorded_late(spent_since, line, g, to.how())) {
     add("was granted when its deadline had come", none);
   }
   std::int64_t before = 0;

@@ -11,7 +11,7 @@ namespace crosslock::checker {
 template <typename Enum, std::size_t N>
 using name_table = std::array<std::pair<Enum, std::string_view>, N>;
 
-inline constexpr name_table<phase, 11> phase_names{{
+inline constexpr name_table<phase, 12> phase_names{{
     {phase::inv, "inv"},
     {phase::ok, "ok"},
     {phase::fail, "fail"},
@@ -22,6 +22,7 @@ inline constexpr name_table<phase, 11> phase_names{{
     {phase::cs_out, "cs_out"},
     {phase::fence_ok, "fence_ok"},
     {phase::fence_rej, "fence_rej"},
+    {phase::shown, "shown"},
     {phase::nemesis, "nemesis"},
 }};
 
@@ -37,11 +38,13 @@ inline constexpr name_table<action, 9> action_names{{
     {action::final, "final"},
 }};
 
-inline constexpr name_table<fault, 13> fault_names{{
+inline constexpr name_table<fault, 15> fault_names{{
     {fault::none, ""},
     {fault::kill, "kill"},
     {fault::pause, "pause"},
     {fault::thaw, "thaw"},
+    {fault::stutter, "stutter"},
+    {fault::steady, "steady"},
     {fault::server_down, "server_down"},
     {fault::server_up, "server_up"},
     {fault::partition, "partition"},

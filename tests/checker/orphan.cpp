@@ -8,8 +8,8 @@
 namespace crosslock::checker {
 namespace {
 
-using place = std::tuple<std::int32_t, std::int32_t, std::string>;  // proc, thr, lock
-using claim = std::pair<std::string, std::string>;                  // lock, req
+using caller = std::tuple<std::int32_t, std::int32_t, std::string>;  // proc, thr, lock
+using claim = std::pair<std::string, std::string>;                   // lock, req
 
 class follower {
  public:
@@ -66,9 +66,9 @@ class follower {
 
   const timeline& line_;
   report& to_;
-  std::map<place, std::size_t> pending_;  ///< the info event of each
-  std::set<claim> withdrawn_;             ///< by whomever
-  std::map<claim, std::size_t> tokens_;   ///< info events whose token was found out
+  std::map<caller, std::size_t> pending_;  ///< the info event of each
+  std::set<claim> withdrawn_;              ///< by whomever
+  std::map<claim, std::size_t> tokens_;    ///< info events whose token was found out
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// I6. A release or renewal under papers that were never given must be refused; one that comes after
-// a conflicting successor must be refused too; and neither may take the lock from who has it.
+// I6. A release or renewal under receipts that were never given must be refused; one that comes
+// after a conflicting successor must be refused too; and neither may take the lock from who has it.
 #include "checker/rules.hpp"
 
 #include <algorithm>
@@ -106,6 +106,14 @@ void blame(const timeline& line, const grant& g, instant ended, std::size_t show
   }
 }
 
+/// The holder's own client had put an end to it, whatever its lease: nobody took it away.
+bool ended_at_home(const timeline& line, const grant& g, instant by) {
+  return std::any_of(g.losses.begin(), g.losses.end(), [&](const auto& told) {
+    const std::string& why = line.events[told.second].err;
+    return told.first <= by && (why == "max_hold" || why == "closed");
+  });
+}
+
 void check_refused(const timeline& line, const attempt& a, report& to) {
   if (a.of_grant == none || a.about.f != action::rel) {
     return;
@@ -113,7 +121,7 @@ void check_refused(const timeline& line, const attempt& a, report& to) {
   const grant& g = line.grants[a.of_grant];
   const std::int64_t deadline = g.steps.back().deadline;
   const bool still_held = g.ended_by == end_cause::released && g.end() == a.inv &&
-                          (deadline == 0 || a.end.t < deadline);
+                          (deadline == 0 || a.end.t < deadline) && !ended_at_home(line, g, a.end);
   if (still_held) {
     to.add(invariant::owner, "a release by the holder of " + describe(g.about) + " was refused",
            g.ok_event, a.end_event);

@@ -161,6 +161,17 @@ void recorder::nemesis(time_point t, fault kind, std::int32_t proc, std::string_
   record(std::move(e));
 }
 
+void recorder::shown(time_point sent, time_point t, std::string_view lock,
+                     crosslock::fence holder) {
+  event e;
+  e.t = ns(t);
+  e.sent = ns(sent);
+  e.ph = phase::shown;
+  e.lock = lock;
+  e.token = holder.value();
+  record(std::move(e));
+}
+
 void recorder::final_value(time_point t, std::string_view lock, std::int64_t value) {
   event e;
   e.t = ns(t);

@@ -48,7 +48,7 @@ struct terms {
   duration lease{};
 };
 
-/// The story of one claim, from the wish to its end. A small value. The notice of loss may come
+/// The story of one claim, from the request to its end. A small value. The notice of loss may come
 /// from another thread than the rest.
 class claim_record {
  public:
@@ -118,12 +118,15 @@ class recorder {
 
   /// Records the invocation of an acquire.
   claim_record asks(time_point t, const asker& who);
-  /// For attempts to release or renew with stolen papers: nothing is recorded yet.
+  /// For attempts to release or renew with stolen receipts: nothing is recorded yet.
   claim_record pretends(const asker& who, crosslock::fence token);
 
   /// `proc`: the victim; `lock`: the only lock concerned.
   void nemesis(time_point t, fault kind, std::int32_t proc = event::nobody,
                std::string_view lock = {}, std::string_view what = {});
+  /// The server's own state, asked for at `sent` and answered at `t`: whose first fence that is
+  /// holds `lock`; zero: nobody.
+  void shown(time_point sent, time_point t, std::string_view lock, crosslock::fence holder);
   /// What the resource behind `lock` holds when all is over.
   void final_value(time_point t, std::string_view lock, std::int64_t value);
   void record(event e);

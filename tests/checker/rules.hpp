@@ -50,24 +50,25 @@ void check_owner(const timeline& line, const std::vector<overlap>& overlaps, rep
 void check_loss(const timeline& line, report& to);
 void check_orphans(const timeline& line, report& to);
 void check_deadlines(const timeline& line, report& to);
+void check_phantoms(const timeline& line, report& to);
 
 /// The largest value among those entered that conflict with a given claim.
 class conflict_max {
  public:
-  struct entry {
+  struct seen_value {
     std::int64_t value;
     std::size_t id;
   };
 
   void enter(const event& claim, std::int64_t value, std::size_t id);
-  std::optional<entry> against(const event& claim) const;
+  std::optional<seen_value> against(const event& claim) const;
 
  private:
-  static void raise(std::optional<entry>& to, const entry& with);
+  static void raise(std::optional<seen_value>& to, const seen_value& with);
 
-  std::optional<entry> exclusive_;
-  std::optional<entry> shared_;
-  std::map<std::int32_t, entry> permits_;  ///< by how many were claimed
+  std::optional<seen_value> exclusive_;
+  std::optional<seen_value> shared_;
+  std::map<std::int32_t, seen_value> permits_;  ///< by how many were claimed
 };
 
 /// "token 7 of process 2 (thread 1)".

@@ -17,7 +17,7 @@ class builder {
       take(i);
     }
     close_open_faults();
-    settle_unknown();
+    resolve_unknown();
     for (grant& g : out_.grants) {
       mark_killed(g);
       believe(g);
@@ -40,8 +40,14 @@ class builder {
 
   void take(std::size_t i) {
     const event& e = out_.events[i];
-    if (e.ph == phase::nemesis) {
+    if (e.kind == fault::stutter) {
+      out_.stutters.push_back({e.kind, e.proc, e.lock, at(i), never});
+    } else if (e.kind == fault::steady) {
+      end_stutter(i);
+    } else if (e.ph == phase::nemesis) {
       take_fault(i);
+    } else if (e.ph == phase::shown) {
+      out_.shown[e.lock].push_back(i);
     } else if (e.ph == phase::lost) {
       take_loss(i);
     } else if (e.f == action::acq) {
@@ -171,6 +177,13 @@ class builder {
     }
   }
 
+  void end_stutter(std::size_t i) {
+    const auto last =
+        std::find_if(out_.stutters.rbegin(), out_.stutters.rend(),
+                     [&](const fault_span& each) { return each.proc == out_.events[i].proc; });
+    if (last != out_.stutters.rend()) last->to = at(i);
+  }
+
   void take_fault(std::size_t i) {
     const event& e = out_.events[i];
     const auto repair = [&](fault of) {
@@ -212,7 +225,7 @@ class builder {
     }
   }
 
-  void settle_unknown() {
+  void resolve_unknown() {
     std::map<std::pair<std::string, std::string>, instant> taken_up;
     for (const grant& g : out_.grants) {
       taken_up[{g.lock(), g.about.req}] = g.ok;
@@ -220,8 +233,8 @@ class builder {
     for (acquire_call& c : out_.acquires) {
       const auto key = std::pair{c.about.lock, c.about.req};
       const auto found = taken_up.find(key);
-      c.settled = c.outcome == phase::ok || c.outcome == phase::fail || withdrawn_.contains(key) ||
-                  (found != taken_up.end() && found->second > c.inv);
+      c.resolved = c.outcome == phase::ok || c.outcome == phase::fail || withdrawn_.contains(key) ||
+                   (found != taken_up.end() && found->second > c.inv);
     }
   }
 

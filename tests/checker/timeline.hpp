@@ -37,7 +37,7 @@ struct call {
 struct acquire_call : call {
   event about;  ///< of the invocation
   std::optional<instant> queued;
-  bool settled = false;  ///< unknown outcome, but withdrawn or taken up by a later ok
+  bool resolved = false;  ///< unknown outcome, but withdrawn or taken up by a later ok
 };
 
 /// A release or a renewal.
@@ -108,10 +108,12 @@ struct timeline {
   std::vector<attempt> attempts;
   std::vector<grant> grants;
   std::vector<fault_span> faults;
+  std::vector<fault_span> stutters;  ///< kept apart: they excuse nothing but a late record
   std::vector<std::pair<std::string, std::size_t>> malformed;  ///< what, which event
   std::vector<std::pair<std::size_t, std::size_t>> reentries;  ///< which event, which grant
   std::vector<std::size_t> strange_losses;                     ///< events without a grant
   std::map<std::string, std::vector<std::size_t>> by_lock;     ///< grants in order of their ok
+  std::map<std::string, std::vector<std::size_t>> shown;       ///< events: the server's own state
 
   instant end() const;
   /// From `from` until `to`, both included; whoever the victim is.

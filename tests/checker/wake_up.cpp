@@ -76,11 +76,11 @@ class census {
     if (about.mode == claim_mode::exclusive) {
       exclusive_waiting_ += by;
     } else if (about.mode == claim_mode::permit) {
-      const int wish = about.permits - about.of;
+      const int need = about.permits - about.of;
       if (by > 0) {
-        wishes_.insert(wish);
+        needs_.insert(need);
       } else {
-        wishes_.erase(wishes_.find(wish));
+        needs_.erase(needs_.find(need));
       }
     }
   }
@@ -93,7 +93,7 @@ class census {
     if (exclusive_waiting_ > 0 && (shared_held_ > 0 || permits_held_ > 0)) {
       return false;
     }
-    return wishes_.empty() || permits_held_ + *wishes_.rbegin() <= 0;
+    return needs_.empty() || permits_held_ + *needs_.rbegin() <= 0;
   }
 
  private:
@@ -102,7 +102,7 @@ class census {
   int permits_held_ = 0;
   int waiting_ = 0;
   int exclusive_waiting_ = 0;
-  std::multiset<int> wishes_;  ///< permits wanted less permits there are
+  std::multiset<int> needs_;  ///< permits wanted less permits there are
 };
 
 std::vector<span_of_time> idle_stretches(const timeline& line, const std::vector<waiter>& waiters,
@@ -171,7 +171,7 @@ std::vector<excuse> excuses(const timeline& line, const std::string& lock,
   }
   for (const acquire_call& c : line.acquires) {
     if (c.about.lock == lock && c.outcome == phase::info) {
-      all.push_back({{c.inv.t, c.end.t}, !c.settled});
+      all.push_back({{c.inv.t, c.end.t}, !c.resolved});
     }
   }
   std::sort(all.begin(), all.end(),

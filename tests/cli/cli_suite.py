@@ -16,7 +16,8 @@ import hold_cases
 import install_cases
 import look_cases
 import option_cases
-import place_cases
+import package_cases
+import location_cases
 import readme_cases
 import receipt_cases
 import run_cases
@@ -29,7 +30,7 @@ from running import PROGRAM
 from tally import ROOT, environment, run
 
 SCRIPT = ROOT / "crosslock"
-ADDED_MS_MAX = 10
+ADDED_MAX = 3.5  # less than 10 ms where an idle script adds the usual 2.8
 
 
 def check(tally):
@@ -50,11 +51,12 @@ def check(tally):
     doctor_cases.check(tally)
     readme_cases.check(tally)
     zookeeper_cases.check(tally)
-    place_cases.check(tally)
+    location_cases.check(tally)
     sharing_cases.check(tally)
     config_cases.check(tally)
     completion_cases.check(tally)
     install_cases.check(tally)
+    package_cases.check(tally)
     check_script(tally)
     check_bench(tally)
     check_added_time(tally)
@@ -217,14 +219,22 @@ def check_bench_cli(tally):
 
 
 def check_added_time(tally):
-    """The one place where a time is asserted: medians of many runs, taken in turns."""
-    took = {SCRIPT: [], PROGRAM: []}
-    for _ in range(41):
-        for program, times in took.items():
-            begin = time.perf_counter()
-            crosslock("--version", program=program)
-            times.append((time.perf_counter() - begin) * 1000)
-    added = statistics.median(took[SCRIPT]) - statistics.median(took[PROGRAM])
-    tally.check(f"./crosslock adds at most {ADDED_MS_MAX} ms", added <= ADDED_MS_MAX,
-                f"it adds {added:.1f} ms")
-    print(f"./crosslock adds {added:.1f} ms")
+    """The one place where times are compared: medians of many runs, taken in turns. A script that
+    does nothing is the measure, for a busy machine delays both."""
+    with tempfile.TemporaryDirectory() as folder:
+        idle = Path(folder) / "idle"
+        idle.write_text(f'#!/usr/bin/env bash\nexec "{PROGRAM}" "$@"\n')
+        idle.chmod(0o755)
+        took = {SCRIPT: [], PROGRAM: [], idle: []}
+        for _ in range(41):
+            for program, times in took.items():
+                begin = time.perf_counter()
+                crosslock("--version", program=program)
+                times.append((time.perf_counter() - begin) * 1000)
+    median = {program: statistics.median(times) for program, times in took.items()}
+    added = median[SCRIPT] - median[PROGRAM]
+    shell = median[idle] - median[PROGRAM]
+    said = f"./crosslock adds {added:.1f} ms, a script that does nothing {shell:.1f} ms"
+    tally.check(f"./crosslock adds at most {ADDED_MAX} times what an idle script adds",
+                added <= ADDED_MAX * shell, said)
+    print(said, flush=True)

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from guests import Guest, copy_program, folder_for_all
-from place_cases import NOBODY, check_refusal
+from location_cases import NOBODY, check_refusal
 from running import PATIENCE, PROGRAM, once
 from tally import environment
 

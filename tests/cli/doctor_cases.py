@@ -126,8 +126,12 @@ def check_unfit(tally, folder):
         tally.check("a replica is 69", code == 69 and "replica" in found[-1]["text"],
                     f"exit code {code}\n{found}")
     with redis_server(folder) as url:
-        command = ["redis-cli", "-s", f"{folder}/redis.sock", "RPUSH", "crosslock-doctor", "x"]
-        subprocess.run(command, check=True, capture_output=True)
+        findings("--url", url)  # leaves the fence of the lock it tries
+        fence = "crosslock:{*}:fence:crosslock-doctor"
+        spoil = (f"redis-cli -s {folder}/redis.sock --scan --pattern '{fence}' | while read -r key;"
+                 f" do redis-cli -s {folder}/redis.sock DEL $key;"
+                 f" redis-cli -s {folder}/redis.sock RPUSH $key x; done")
+        subprocess.run(["bash", "-c", spoil], check=True, capture_output=True)
         code, found = findings("--url", url)
         tally.check("a lock that cannot be taken is found out",
                     code == 78 and found[-1]["topic"] == "lock"

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from guests import folder_for_all
-from place_cases import NOBODY
+from location_cases import NOBODY
 from running import PATIENCE, PROGRAM
 from tally import ROOT, environment, run
 
@@ -41,11 +41,26 @@ def files_below(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
 
 
-def expected_files():
+def program_files():
+    """What whoever runs the command needs; the Debian package has no more."""
     short = ".".join(VERSION.split(".")[:2])
     libraries = {f"lib/libcrosslock-{name}.so.{end}" for name in ["core", *ENGINES]
                  for end in (VERSION, short)}
     return {"bin/crosslock"} | libraries | {f"share/{name}" for name in SHARE}
+
+
+def expected_files():
+    """The same, and what C++ programs need that use the libraries."""
+    libraries = ["core", *ENGINES]
+    package = {"crosslockConfig.cmake", "crosslockConfigVersion.cmake",
+               *(path.name for path in (ROOT / "cmake").glob("Find*.cmake")),
+               *(f"crosslock-{name}-targets.cmake" for name in libraries),
+               *(f"crosslock-{name}-targets-release.cmake" for name in libraries)}
+    return (program_files()
+            | {str(path.relative_to(ROOT)) for path in (ROOT / "include").rglob("*.hpp")}
+            | {f"lib/libcrosslock-{name}.so" for name in libraries}
+            | {f"lib/pkgconfig/crosslock-{name}.pc" for name in libraries}
+            | {f"lib/cmake/crosslock/{name}" for name in package})
 
 
 def check_refusals(tally):
@@ -112,6 +127,7 @@ def check_installed(tally, prefix, folder):
     tally.check("the page has no mistakes", done.returncode == 0 and done.stderr == "",
                 done.stderr)
     check_search_paths(tally, moved)
+    check_libraries(tally, moved, folder)
     check_completions(tally, moved / "share", env)
 
 
@@ -125,6 +141,20 @@ def check_search_paths(tally, prefix):
         found[str(path)] = paths.group(1) if paths else said
     tally.check("libraries are looked for beside the program only",
                 set(found.values()) == {"$ORIGIN", "$ORIGIN/../lib"}, str(found))
+
+
+def check_libraries(tally, prefix, folder):
+    """A program of a user's is built with them, wherever they are now."""
+    env = environment(PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"))
+    build = (f"g++ -std=c++20 {ROOT}/tests/package/consumer.cpp -o {folder}/consumer "
+             f"$(pkg-config --cflags --libs crosslock-memory) -Wl,-rpath,{prefix}/lib "
+             f"&& {folder}/consumer")
+    code, said = run(["sh", "-c", build], 120, env={**env, "CROSSLOCK_URL": "memory:"})
+    tally.check("pkg-config finds the installed libraries",
+                code == 0 and re.fullmatch(r"fence [1-9]\d*\n", said), said)
+    code, said = run(["cmake", "-S", ROOT / "tests/package", "-B", folder / "find", "-G", "Ninja",
+                      f"-DCMAKE_PREFIX_PATH={prefix}"], 120, env=environment())
+    tally.check("CMake finds the installed libraries", code == 0, said)
 
 
 def check_completions(tally, share, env):
@@ -172,9 +202,9 @@ def check_deb_files(tally, package):
     tally.check("its files are root's, and nobody else may write them", not strange, str(strange))
     files = {one.name.removeprefix("./usr/") for one in members if not one.isdir()}
     packed = {"share/man/man1/crosslock.1": "share/man/man1/crosslock.1.gz"}
-    wanted = {packed.get(each, each) for each in expected_files()}
+    wanted = {packed.get(each, each) for each in program_files()}
     wanted.add("share/doc/crosslock/changelog.gz")
-    tally.check("it has what install puts in place, and a changelog", files == wanted,
+    tally.check("it has what runs the command, and a changelog", files == wanted,
                 str(sorted(files ^ wanted)))
     tally.check("its program is stripped", b".symtab" not in binary)
     _, control = run(["dpkg-deb", "-f", package])

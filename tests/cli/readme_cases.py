@@ -1,5 +1,5 @@
-"""The commands in README.md are run as they stand there, with programs of those names that only say
-that they ran, and with places and a server of our own."""
+"""The commands in README.md and docs/cli.md are run as they stand there, with programs of those
+names that only say that they ran, and with places and a server of our own."""
 
 import os
 import re
@@ -13,22 +13,63 @@ from running import PATIENCE, PROGRAM
 from tally import ROOT, environment
 
 BLOCK = re.compile(r"^```(\w+(?: \w+)?)\n(.*?)^```", re.S | re.M)
+# The blocks that are run here. A page with others has commands that nobody tests. What a user's
+# program is built with (cmake, pkg-config) is tried by the package suite.
+EXPECTED = {
+    "README.md": {"sh": 2, "sh first": 1, "sh second": 1},
+    "docs/cli.md": {"crontab": 2, "ini": 2},
+}
+NOT_COMMANDS = {"cpp", "cmake", "sql"}
+README_LINES_MAX = 200
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.M)
 
 
 def check(tally):
-    page = (ROOT / "README.md").read_text()
-    page = page.split("## The command\n")[1].split("\n## ")[0]
-    blocks = {}
-    for kind, text in BLOCK.findall(page):
-        blocks.setdefault(kind, []).append(text)
-    expected = {"sh first": 1, "sh second": 1, "crontab": 2, "ini": 2}
-    tally.check("README.md has the commands that are tested",
-                {kind: len(texts) for kind, texts in blocks.items()} == expected, str(blocks))
+    count = len((ROOT / "README.md").read_text().splitlines())
+    tally.check(f"README.md has at most {README_LINES_MAX} lines", count <= README_LINES_MAX,
+                f"{count}: the details belong into docs/")
+    check_links(tally)
+    pages = {name: blocks_of(ROOT / name) for name in EXPECTED}
+    for name, blocks in pages.items():
+        tally.check(f"{name} has the commands that are tested",
+                    {kind: len(texts) for kind, texts in blocks.items()} == EXPECTED[name],
+                    str(blocks))
+    readme, cli = pages["README.md"], pages["docs/cli.md"]
     with tempfile.TemporaryDirectory(prefix="crosslock-readme-") as folder:
         stage = Stage(Path(folder))
-        check_terminals(tally, stage, blocks)
-        check_crontab(tally, stage, blocks["crontab"])
-        check_units(tally, stage, blocks["ini"])
+        check_two_commands(tally, stage, readme["sh"])
+        check_terminals(tally, stage, readme)
+        check_crontab(tally, stage, cli["crontab"])
+        check_units(tally, stage, cli["ini"])
+
+
+def check_links(tally):
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    anchors = {page.resolve(): anchors_of(page.read_text()) for page in pages}
+    dead = []
+    for page in pages:
+        for target, anchor in LINK.findall(page.read_text()):
+            if ":" in target:
+                continue
+            there = (page.parent / target).resolve() if target else page.resolve()
+            if not there.exists() or anchor and anchor not in anchors.get(there, ()):
+                dead.append(f"{page.relative_to(ROOT)}: {target}#{anchor}")
+    tally.check("every link of the pages leads somewhere", not dead, "\n".join(dead))
+
+
+def anchors_of(text):
+    """As GitHub names them."""
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            for heading in HEADING.findall(text)}
+
+
+def blocks_of(page):
+    blocks = {}
+    for kind, text in BLOCK.findall(page.read_text()):
+        if kind not in NOT_COMMANDS:
+            blocks.setdefault(kind, []).append(text)
+    return blocks
 
 
 class Stage:
@@ -55,6 +96,18 @@ class Stage:
         return lines
 
 
+def check_two_commands(tally, stage, blocks):
+    first, second = blocks[0].splitlines()
+    tally.check("README.md: the second command is this one", second.split()[0] == "./test"
+                and (ROOT / "test").exists(), second)
+    done = stage.start(first)
+    out, err = done.communicate(timeout=PATIENCE)
+    tally.check("README.md: the first command runs", (done.returncode, out)
+                == (0, "one at a time\n"), f"{done.returncode} {out}{err}")
+    tally.check("README.md: the other shell block builds a program with pkg-config",
+                "pkg-config --cflags --libs crosslock-sqlite" in blocks[1], blocks[1])
+
+
 def check_terminals(tally, stage, blocks):
     first = stage.start(blocks["sh first"][0])
     while subprocess.run(["sh", "-c", "crosslock show demo --json | grep -q owner_id"],
@@ -78,7 +131,7 @@ def check_crontab(tally, stage, blocks):
     command = often.split(maxsplit=5)[5]
     done = stage.start(command)
     done.communicate()
-    tally.check("README.md: the crontab line runs", (done.returncode, stage.ran())
+    tally.check("docs/cli.md: the crontab line runs", (done.returncode, stage.ran())
                 == (0, ["sync-mail --quiet"]))
     with redis_server(str(stage.folder)) as url:
         command = nightly.split(maxsplit=5)[5]
@@ -91,7 +144,7 @@ def check_crontab(tally, stage, blocks):
         for host in hosts:
             host.communicate()
         ran = stage.ran()
-        tally.check("README.md: of three hosts one runs the nightly job",
+        tally.check("docs/cli.md: of three hosts one runs the nightly job",
                     (codes, ran) == ([0] * 3, ["nightly-report "]), f"{codes} {ran}")
 
 
@@ -107,13 +160,13 @@ def check_units(tally, stage, blocks):
                 continue
             done = stage.start(command, env)
             _, err = done.communicate(timeout=PATIENCE)
-            tally.check(f"README.md: {key}={command.split(' ')[0]}...", done.returncode == 0,
+            tally.check(f"docs/cli.md: {key}={command.split(' ')[0]}...", done.returncode == 0,
                         f"{done.returncode} {err}")
     ran = stage.ran()
-    tally.check("README.md: the units run what they name", ran == ["reindex --all", "exporter "],
+    tally.check("docs/cli.md: the units run what they name", ran == ["reindex --all", "exporter "],
                 str(ran))
     listed = subprocess.run(["crosslock", "list", "--url", f"sqlite://{stage.folder}/locks.db",
                              "--json"], env=stage.env, capture_output=True, text=True)
-    tally.check("README.md: nothing stays locked behind the units",
+    tally.check("docs/cli.md: nothing stays locked behind the units",
                 (listed.returncode, listed.stdout) == (0, ""),
                 listed.stdout + listed.stderr)

@@ -37,7 +37,7 @@ def is_free(name, env):
 
 
 def check(tally):
-    with tempfile.TemporaryDirectory(prefix="crosslock-paper-") as folder:
+    with tempfile.TemporaryDirectory(prefix="crosslock-receipt-") as folder:
         check_on(tally, "sqlite", environment(CROSSLOCK_URL=f"sqlite://{folder}/locks.db"))
         with redis_server(folder) as url:
             check_on(tally, "redis", environment(CROSSLOCK_URL=url))
@@ -59,28 +59,28 @@ def check_on(tally, engine, env):
 def check_life(tally, engine, env):
     code, out, err = crosslock("acquire", "--owner", "nightly", "--meta", "build=7", "life",
                                env=env)
-    paper = out.strip()
+    receipt = out.strip()
     tally.check(f"{engine}: acquire prints a receipt, one word",
-                (code, err) == (0, "") and out == f"{paper}\n" and " " not in paper
-                and paper.startswith(f"crosslock1:{engine}:"), f"{code} {out}{err}")
+                (code, err) == (0, "") and out == f"{receipt}\n" and " " not in receipt
+                and receipt.startswith(f"crosslock1:{engine}:"), f"{code} {out}{err}")
     code, out, err = crosslock("acquire", "-n", "life", env=env)
     tally.check(f"{engine}: then it is busy, and held by whom --owner and --meta name",
                 (code, out) == (75, "") and "(nightly; build=7)" in err, f"{code} {out}{err}")
-    answers = [crosslock("renew", paper, env=env) for _ in range(2)]
+    answers = [crosslock("renew", receipt, env=env) for _ in range(2)]
     tally.check(f"{engine}: a receipt can be renewed as often as one likes",
                 answers == [(0, "", "")] * 2, str(answers))
-    tally.check(f"{engine}: release gives it back", crosslock("release", paper, env=env)
+    tally.check(f"{engine}: release gives it back", crosslock("release", receipt, env=env)
                 == (0, "", "") and is_free("life", env))
     for command in ("release", "renew"):
-        code, out, err = crosslock(command, paper, env=env)
+        code, out, err = crosslock(command, receipt, env=env)
         tally.check(f"{engine}: {command} of what was released is 79, and says why",
                     (code, out) == (79, "") and "'life'" in err and "released before" in err
-                    and paper not in err, f"{code} {out}{err}")
+                    and receipt not in err, f"{code} {out}{err}")
 
 
 def check_forged(tally, engine, env):
-    paper = acquire("genuine", env=env)
-    head, kind, owner, fence, name = paper.split(":")
+    receipt = acquire("genuine", env=env)
+    head, kind, owner, fence, name = receipt.split(":")
     forged = {
         "owner": [head, kind, owner[:-1] + ("0" if owner[-1] != "0" else "1"), fence, name],
         "fence": [head, kind, owner, str(int(fence) + 8192), name],
@@ -99,7 +99,7 @@ def check_forged(tally, engine, env):
                     and owner not in err, f"{code} {out}{err}")
     tally.check(f"{engine}: none of them has changed anything", not is_free("genuine", env))
     tally.check(f"{engine}: the genuine one is still good",
-                crosslock("release", paper, env=env)[0] == 0)
+                crosslock("release", receipt, env=env)[0] == 0)
 
 
 def check_late(tally, engine, env):
@@ -129,9 +129,9 @@ def check_sources(tally, engine, env):
     tally.check(f"{engine}: CROSSLOCK_RECEIPT is enough for a release",
                 crosslock("release", env=kept)[0] == 0 and is_free("first", env))
     apart = {**env, "CROSSLOCK_PREFIX": "team-"}
-    paper = acquire("prefixed", env=apart)
+    receipt = acquire("prefixed", env=apart)
     taken = not is_free("team-prefixed", env)
-    codes = [crosslock("renew", paper, env=apart)[0], crosslock("release", paper, env=apart)[0]]
+    codes = [crosslock("renew", receipt, env=apart)[0], crosslock("release", receipt, env=apart)[0]]
     tally.check(f"{engine}: a receipt has the whole name: no prefix is put before it again",
                 taken and codes == [0, 0] and is_free("team-prefixed", env), f"{taken} {codes}")
 
@@ -142,17 +142,17 @@ def check_modes(tally, engine, env):
     tally.check(f"{engine}: shared receipts keep writers out, and no readers",
                 all(readers) and writer == 75, f"{readers} {writer}")
     codes = [crosslock("renew", readers[0], env=env)[0]]
-    codes += [crosslock("release", paper, env=env)[0] for paper in readers]
+    codes += [crosslock("release", receipt, env=env)[0] for receipt in readers]
     tally.check(f"{engine}: they are renewed and given back one by one",
                 codes == [0, 0, 0] and is_free("shared", env), str(codes))
     permits = [acquire("permits", "-n", "--permits", "2", env=env) for _ in range(3)]
     tally.check(f"{engine}: there are as many receipts as permits",
-                [bool(paper) for paper in permits] == [True, True, False], str(permits))
+                [bool(receipt) for receipt in permits] == [True, True, False], str(permits))
     crosslock("release", permits[0], env=env)
     again = acquire("permits", "-n", "--permits", "2", env=env)
     tally.check(f"{engine}: one that is given back can be had again", again != "")
-    for paper in (permits[1], again):
-        crosslock("release", paper, env=env)
+    for receipt in (permits[1], again):
+        crosslock("release", receipt, env=env)
 
 
 def lease_left(engine, name, env):
@@ -239,7 +239,7 @@ def check_signal_behind_the_grant(tally, engine, env):
 
 
 def check_waiting(tally, engine, env):
-    paper = acquire("busy", env=env)
+    receipt = acquire("busy", env=env)
     answers = [crosslock("acquire", *words, "busy", env=env) for words in
                (["-n"], ["-w", "0"], ["-w", "50ms"], ["-n", "-E", "9"], ["-n", "--busy-ok"])]
     tally.check(f"{engine}: acquire waits as run does",
@@ -253,7 +253,7 @@ def check_waiting(tally, engine, env):
     tally.check(f"{engine}: a signal ends the wait of acquire, and nothing stays in line",
                 waits and (waiter.returncode, out) == (-signal.SIGTERM, "")
                 and in_line(engine, "busy", env) == 0, f"{waiter.returncode} {out}")
-    crosslock("release", paper, env=env)
+    crosslock("release", receipt, env=env)
 
 
 def check_places(tally):
@@ -262,13 +262,13 @@ def check_places(tally):
     tally.check("where a lock ends with its process acquire is 78, and says what to use",
                 (code, out) == (78, "") and "crosslock run" in err and "crosslock hold" in err,
                 f"{code} {out}{err}")
-    paper = f"crosslock1:memory:{'7' * 32}:1:a"
-    codes = [crosslock(command, paper, env=env)[0] for command in ("renew", "release")]
+    receipt = f"crosslock1:memory:{'7' * 32}:1:a"
+    codes = [crosslock(command, receipt, env=env)[0] for command in ("renew", "release")]
     tally.check("... and so are renew and release", codes == [78, 78], str(codes))
     nowhere = environment(CROSSLOCK_URL="redis+unix:///nowhere/redis.sock")
     begun = time.monotonic()
     codes = [crosslock("acquire", "a", env=nowhere)[0],
-             crosslock("release", paper.replace("memory", "redis"), env=nowhere)[0]]
+             crosslock("release", receipt.replace("memory", "redis"), env=nowhere)[0]]
     tally.check("a server that is not there is 69", codes == [69, 69],
                 f"{codes} after {time.monotonic() - begun:.1f} s")
     for words in (["acquire"], ["acquire", ""], ["acquire", "a", "b"], ["renew"], ["release"],

@@ -8,7 +8,7 @@ import signal
 import sqlite3
 
 from guests import Guest, copy_program, folder_for_all, two_users
-from place_cases import NOBODY, check_refusal, rights
+from location_cases import NOBODY, check_refusal, rights
 from running import PATIENCE, wait_until
 
 # In one process, which a signal therefore reaches.

@@ -1,5 +1,5 @@
-"""The shell commands in docs/engines/ are run, each page in an empty folder with a home of its own,
-so that they cannot rot. `crosslock` stands there as the script of this repository."""
+"""The shell commands in docs/ are run, each page in an empty folder with a home of its own, so that
+they cannot rot. `crosslock` stands there as the script of this repository."""
 
 import re
 import tempfile
@@ -11,7 +11,7 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```", re.S | re.M)
 
 
 def check(tally):
-    for page in sorted((ROOT / "docs" / "engines").glob("*.md")):
+    for page in sorted((ROOT / "docs").rglob("*.md")):
         blocks = BLOCK.findall(page.read_text())
         if blocks:
             check_page(tally, page, blocks)

@@ -31,16 +31,16 @@ def check(tally):
     check_nobody(tally)
     with tempfile.TemporaryDirectory(prefix="crosslock-zookeeper-") as folder:
         with zookeeper_server(folder) as server:
-            place, url = server.place, f"zk://{server.place}?tick=100ms"
-            check_sessions(tally, place)
-            check_hosts(tally, place)
+            address, url = server.address, f"zk://{server.address}?tick=100ms"
+            check_sessions(tally, address)
+            check_hosts(tally, address)
             check_receipts(tally, url)
             check_nodes(tally, url)
             check_kazoo(tally, f"{url}&naming=kazoo")
             check_removal(tally, url)
-            check_user(tally, folder, place)
-            check_doctor(tally, place)
-            check_single(tally, place)
+            check_user(tally, folder, address)
+            check_doctor(tally, address)
+            check_single(tally, address)
             check_outage(tally, server)
             check_end_of_server(tally, server)
 
@@ -67,34 +67,34 @@ def check_urls(tally):
 def check_nobody(tally):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # taken, and nobody listens
-        place = f"127.0.0.1:{silent.getsockname()[1]}"
-        url = f"zk://ann:{SECRET}@{place}"
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        url = f"zk://ann:{SECRET}@{address}"
         for words in (["run", "a", "--", "true"], ["list"], ["doctor"]):
             code, out, err = ask(url, *words)
             tally.check(f"{words[0]}: no ZooKeeper server at the port is 69",
-                        code == 69 and place in out + err and SECRET not in out + err,
+                        code == 69 and address in out + err and SECRET not in out + err,
                         f"{code} {out}{err}")
 
 
-def check_sessions(tally, place):
-    with holder(f"zk://{place}?tick=100ms&session=3s", "session", "-v") as held:
-        seen = shown(f"zk://{place}?tick=100ms", "session")["holders"][0]
+def check_sessions(tally, address):
+    with holder(f"zk://{address}?tick=100ms&session=3s", "session", "-v") as held:
+        seen = shown(f"zk://{address}?tick=100ms", "session")["holders"][0]
         tally.check("the lease is the session's", seen["lease_left_ms"] == 3000, str(seen))
         tally.check("the fence is the transaction of the node, times 4096",
                     int(held.fence) % 4096 == 0 and seen["fence"] == held.fence, str(seen))
         _, _, err = held.end()
         tally.check("run -v says the session's lease", "lease 3.0s" in err, err)
-    code, _, err = once("--url", f"zk://{place}?tick=20s&session=90s", "a", "true",
+    code, _, err = once("--url", f"zk://{address}?tick=20s&session=90s", "a", "true",
                         env=environment())
     tally.check("a session that the server makes shorter than four ticks is refused",
                 code == 78 and "60000 ms" in err and "20000 ms" in err, f"{code} {err}")
 
 
-def check_hosts(tally, place):
-    for url in (f"zookeeper://{place}?tick=100ms", f"zk://127.0.0.1:1,{place}?tick=100ms",
-                f"zk://{place},127.0.0.1:1/ch/root?tick=100ms"):
+def check_hosts(tally, address):
+    for url in (f"zookeeper://{address}?tick=100ms", f"zk://127.0.0.1:1,{address}?tick=100ms",
+                f"zk://{address},127.0.0.1:1/ch/root?tick=100ms"):
         code, out, err = once("--url", url, "a", "echo", "ran", env=environment())
-        tally.check(f"{url.replace(place, 'PLACE')} is a place for locks", (code, out, err)
+        tally.check(f"{url.replace(address, 'ADDRESS')} names the server", (code, out, err)
                     == (0, "ran\n", ""), f"{code} {out}{err}")
 
 
@@ -126,8 +126,8 @@ def check_nodes(tally, url):
 @contextmanager
 def kazoo_lock(url, name):
     """A Lock of kazoo, which is held."""
-    place = url.split("://")[1].split("?")[0]
-    with subprocess.Popen([PYTHON, "-c", KAZOO, place, name], stdin=subprocess.PIPE,
+    address = url.split("://")[1].split("?")[0]
+    with subprocess.Popen([PYTHON, "-c", KAZOO, address, name], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as other:
         try:
             other.stdout.readline()
@@ -159,40 +159,41 @@ def check_removal(tally, url):
                     code == 79 and "'removed' was lost" in err, f"{code} {err}")
 
 
-def check_user(tally, folder, place):
-    ours, secret_file = f"zk://ann:{SECRET}@{place}/ann?tick=100ms", Path(folder) / "password"
+def check_user(tally, folder, address):
+    ours, secret_file = f"zk://ann:{SECRET}@{address}/ann?tick=100ms", Path(folder) / "password"
     secret_file.write_text(f"{SECRET}\n")
     by_file = {"CROSSLOCK_PASSWORD_FILE": str(secret_file)}
     tally.check("a user makes nodes of its own", once("--url", ours, "a", "true")[0] == 0)
-    code, out, err = ask(f"zk://ann@{place}/ann?tick=100ms", "run", "-v", "a", "--", "true",
+    code, out, err = ask(f"zk://ann@{address}/ann?tick=100ms", "run", "-v", "a", "--", "true",
                          **by_file)
     tally.check("its password may come from a file, and is not shown",
                 code == 0 and SECRET not in out + err, f"{code} {out}{err}")
     for other in ("", "ann:wrong@", f"bob:{SECRET}@"):
-        code, out, err = ask(f"zk://{other}{place}/ann?tick=100ms", "run", "a", "--", "echo", "ran")
+        code, out, err = ask(f"zk://{other}{address}/ann?tick=100ms", "run", "a", "--", "echo",
+                             "ran")
         tally.check(f"whoever else comes ('{other}') is denied: 77",
                     (code, out) == (77, "") and "/ann" in err and SECRET not in err,
                     f"{code} {out}{err}")
-    code, found = findings("--url", f"zk://{place}/ann?tick=100ms")
+    code, found = findings("--url", f"zk://{address}/ann?tick=100ms")
     tally.check("doctor says who is denied",
                 code == 77 and [one["topic"] for one in found] == ["connect"], f"{code} {found}")
 
 
-def check_doctor(tally, place):
-    code, found = findings("--url", f"zk://{place}?tick=100ms&session=2s")
+def check_doctor(tally, address):
+    code, found = findings("--url", f"zk://{address}?tick=100ms&session=2s")
     topics = {one["topic"]: one["text"] for one in found}
     tally.check("doctor says what sessions are agreed upon, and takes a lock",
                 code == 0 and "2000 ms" in topics.get("session", "")
                 and "given back" in topics.get("lock", ""), f"{code} {found}")
-    code, out, _ = doctor("--url", f"zk://ann:{SECRET}@{place}/doctor?tick=100ms")
+    code, out, _ = doctor("--url", f"zk://ann:{SECRET}@{address}/doctor?tick=100ms")
     tally.check("doctor shows no password", code == 0 and SECRET not in out and "ann" in out, out)
-    code, found = findings("--url", f"zk://{place}/herd?tick=100ms&strategy=single")
+    code, found = findings("--url", f"zk://{address}/herd?tick=100ms&strategy=single")
     tally.check("doctor warns of the herd", code == 0 and found[0]["weight"] == "warning"
                 and found[0]["topic"] == "strategy", f"{code} {found}")
 
 
-def check_single(tally, place):
-    url = f"zk://{place}?tick=100ms&strategy=single"
+def check_single(tally, address):
+    url = f"zk://{address}?tick=100ms&strategy=single"
     with holder(url, "single") as held:
         said = shell(url, "stat", "/single")
         tally.check("strategy=single: the name's own node is the lock",
@@ -202,7 +203,7 @@ def check_single(tally, place):
                     and [one["name"] for one in objects(url, "list", "--json")] == ["single"])
         code = ask(url, "run", "-n", "single", "--", "true")[0]
         tally.check("strategy=single: it is busy", code == 75, f"{code}")
-        for other, name in ((url, "single/below"), (f"zk://{place}?tick=100ms", "single")):
+        for other, name in ((url, "single/below"), (f"zk://{address}?tick=100ms", "single")):
             code, _, err = ask(other, "run", "-n", name, "--", "true")
             tally.check(f"strategy=single: '{name}' by {other.split('?')[1]} is a conflict: 78",
                         code == 78 and "strategy" in err, f"{code} {err}")
@@ -212,7 +213,7 @@ def check_single(tally, place):
 
 
 def check_outage(tally, server):
-    url = f"zk://{server.place}?tick=100ms&session=20s"
+    url = f"zk://{server.address}?tick=100ms&session=20s"
     with holder(url, "outage") as held:
         server.kill()
         server.start()
@@ -227,7 +228,7 @@ def check_outage(tally, server):
 
 
 def check_end_of_server(tally, server):
-    with holder(f"zk://{server.place}?tick=100ms&session=2s", "end") as held:
+    with holder(f"zk://{server.address}?tick=100ms&session=2s", "end") as held:
         server.kill()
         code, _, err = held.end(0)
         tally.check("without any server a command is stopped before its session can end: 79",

@@ -36,7 +36,7 @@ class gathering : public conformance_case {
 
   /// A whole round of `parties` new members works.
   void expect_usable(const std::string& name, std::int32_t parties) {
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (std::int32_t i = 0; i < parties; ++i) {
       threads.start([&] {
         const client locks = steady();
@@ -58,7 +58,7 @@ TEST_P(gathering, nobody_is_in_before_all_have_come_and_nobody_out_before_all_le
     constexpr int rounds = 4;
     std::atomic<int> came{0};
     std::atomic<int> leaving{0};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int i = 0; i < parties; ++i) {
       threads.start([&, i] {
         const client locks = steady();
@@ -75,8 +75,8 @@ TEST_P(gathering, nobody_is_in_before_all_have_come_and_nobody_out_before_all_le
       });
     }
     threads.join();
-    const client eyes = stage().connect();
-    EXPECT_TRUE(eyes.list().empty());
+    const client viewer = stage().connect();
+    EXPECT_TRUE(viewer.list().empty());
   });
 }
 
@@ -115,7 +115,7 @@ TEST_P(gathering, another_number_of_parties_is_a_conflict_that_names_both) {
     const client others = steady();
     barrier two{locks, "gate", 2};
     barrier three{others, "gate", 3};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       EXPECT_TRUE(two.enter_for(60s));
       EXPECT_TRUE(two.leave_for(60s));
@@ -149,7 +149,7 @@ TEST_P(gathering, who_gives_up_breaks_the_round_for_the_others) {
       std::stop_source stop;
       std::atomic<time_point> told{time_point{}};
       std::atomic<time_point> gone{time_point{}};
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       threads.start([&] {
         EXPECT_EQ(code_of([&] { waits.enter(); }), errc::broken);
         told = stage().now();
@@ -181,7 +181,7 @@ TEST_P(gathering, a_member_that_is_destroyed_inside_breaks_the_round) {
     const client others = steady();
     auto gone = std::make_unique<barrier>(others, "gate", 2);
     barrier stays{locks, "gate", 2};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_TRUE(gone->enter_for(60s)); });
     EXPECT_TRUE(stays.enter_for(60s));
     threads.join();
@@ -195,10 +195,10 @@ TEST_P(gathering, a_member_that_is_destroyed_inside_breaks_the_round) {
 TEST_P(gathering, a_member_killed_while_others_wait_to_enter_breaks_the_round) {
   play_with_barriers({ability::processes}, [this] {
     const auto members = start_members(3);
-    const client eyes = stage().connect();
+    const client viewer = stage().connect();
     for (const auto& each : members) each->send("join gate 4 600000");
     EXPECT_TRUE(eventually([&] {
-      const auto all = eyes.list();
+      const auto all = viewer.list();
       return all.size() == 1 && all[0].holders.size() == 3;
     }));
     stage().sleep(lease() / 2);
@@ -215,17 +215,17 @@ TEST_P(gathering, a_member_killed_while_others_wait_to_enter_breaks_the_round) {
 TEST_P(gathering, a_member_that_died_while_nobody_waited_is_not_counted) {
   play_with_barriers({ability::processes}, [this] {
     const auto members = start_members(1);
-    const client eyes = stage().connect();
+    const client viewer = stage().connect();
     members[0]->send("join gate 2 600000");
     EXPECT_TRUE(eventually([&] {
-      const auto all = eyes.list();
+      const auto all = viewer.list();
       return all.size() == 1 && all[0].holders.size() == 1;
     }));
     stage().sleep(lease() / 2);
     members[0]->kill();
     EXPECT_EQ(members[0]->answer(), "dead");
-    EXPECT_TRUE(eventually([&] { return eyes.list().empty(); }));  // its lease has ended
-    barrier mine{eyes, "gate", 2};
+    EXPECT_TRUE(eventually([&] { return viewer.list().empty(); }));  // its lease has ended
+    barrier mine{viewer, "gate", 2};
     EXPECT_FALSE(mine.enter_for(500ms)) << "nobody else is there";
     expect_usable("gate", 2);
   });
@@ -264,9 +264,9 @@ TEST_P(gathering, a_frozen_member_is_taken_for_dead_and_told_on_waking) {
   play_with_barriers({ability::processes}, [this] {
     const auto members = start_members(2);
     for (const auto& each : members) each->send("join gate 3 600000");
-    const client eyes = stage().connect();
+    const client viewer = stage().connect();
     EXPECT_TRUE(eventually([&] {
-      const auto all = eyes.list();
+      const auto all = viewer.list();
       return all.size() == 1 && all[0].holders.size() == 2;
     }));
     stage().sleep(lease() / 3);
@@ -309,7 +309,7 @@ TEST_P(gathering, requests_whose_answers_are_lost_count_once) {
     std::vector<client> clients;
     for (int i = 0; i < 3; ++i) clients.push_back(stage().connect(how));
     for (int round = 0; round < 3; ++round) {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (const client& locks : clients) {
         threads.start([&] {
           barrier gate{locks, "gate", 3};

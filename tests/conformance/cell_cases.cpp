@@ -1,6 +1,6 @@
 // Cells: values that are compared and set, and refuse an older fence. Asked of the seam itself.
+#include "client/core.hpp"
 #include "conformance/fixture.hpp"
-#include "local/core.hpp"
 
 #include <atomic>
 #include <optional>
@@ -22,15 +22,15 @@ class cells : public conformance_case {
       if (stage().traits().cells) return body();
       const client locks = stage().connect();
       EXPECT_EQ(code_of([&] { (void)read(locks, "cell"); }), errc::unsupported);
-      EXPECT_EQ(code_of([&] { (void)swap(locks, wish("cell", 0, "a")); }), errc::unsupported);
+      EXPECT_EQ(code_of([&] { (void)swap(locks, swap_of("cell", 0, "a")); }), errc::unsupported);
       EXPECT_EQ(code_of([&] { (void)open(locks, "cell", fence{1}); }), errc::unsupported);
     });
   }
   void play_with_cells(const std::function<void()>& body) { play_with_cells({}, body); }
 
-  /// A wish to write, by a new writer.
-  seam::cell_swap wish(const std::string& name, std::uint64_t expected, std::string value,
-                       fence token = {}) {
+  /// A request to write, by a new writer.
+  seam::cell_swap swap_of(const std::string& name, std::uint64_t expected, std::string value,
+                          fence token = {}) {
     owner_id::bytes_type id{};
     stage().clock().fill_random(id);
     return {.name = std::make_shared<const lock_name>(name),
@@ -74,7 +74,7 @@ TEST_P(cells, among_many_threads_every_swap_that_succeeds_counts_once) {
     for (int i = 0; i < 2; ++i) clients.push_back(stage().connect());
     std::atomic<int> readers{0};
     std::atomic<int> changed{0};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int i = 0; i < threads_in_all; ++i) {
       threads.start([&, locks = clients[static_cast<std::size_t>(i) % clients.size()]] {
         seam::cell seen = read(locks, "counter");
@@ -82,7 +82,7 @@ TEST_P(cells, among_many_threads_every_swap_that_succeeds_counts_once) {
         EXPECT_TRUE(eventually([&] { return readers == threads_in_all; }));
         for (int done = 0; done < times;) {
           const int next = seen.value.empty() ? 1 : std::stoi(seen.value) + 1;
-          auto answer = swap(locks, wish("counter", seen.version, std::to_string(next)));
+          auto answer = swap(locks, swap_of("counter", seen.version, std::to_string(next)));
           ASSERT_NE(answer.outcome, result::shut_out);
           if (answer.outcome == result::swapped) {
             ++done;
@@ -106,17 +106,18 @@ TEST_P(cells, a_stale_version_is_refused_and_told_the_present_one) {
     const client locks = stage().connect();
     const client others = stage().connect();
     EXPECT_EQ(read(locks, "cell"), seam::cell{});
-    const auto first = swap(locks, wish("cell", 0, "first"));
+    const auto first = swap(locks, swap_of("cell", 0, "first"));
     ASSERT_EQ(first.outcome, result::swapped);
     EXPECT_GT(first.now.version, 0U);
-    EXPECT_EQ(swap(others, wish("cell", 0, "not there yet")).outcome, result::changed);
-    const auto second = swap(others, wish("cell", first.now.version, "second"));
+    EXPECT_EQ(swap(others, swap_of("cell", 0, "not there yet")).outcome, result::changed);
+    const auto second = swap(others, swap_of("cell", first.now.version, "second"));
     ASSERT_EQ(second.outcome, result::swapped);
     EXPECT_GT(second.now.version, first.now.version);
-    const auto stale = swap(locks, wish("cell", first.now.version, "stale"));
+    const auto stale = swap(locks, swap_of("cell", first.now.version, "stale"));
     EXPECT_EQ(stale.outcome, result::changed);
     EXPECT_EQ(stale.now, (seam::cell{"second", second.now.version, {}}));
-    EXPECT_EQ(swap(locks, wish("cell", second.now.version + 1, "early")).outcome, result::changed);
+    EXPECT_EQ(swap(locks, swap_of("cell", second.now.version + 1, "early")).outcome,
+              result::changed);
     EXPECT_EQ(read(locks, "cell"), stale.now);
   });
 }
@@ -125,14 +126,14 @@ TEST_P(cells, a_repeated_swap_answers_the_same_until_somebody_else_has_written) 
   play_with_cells([this] {
     const client locks = stage().connect();
     const client others = stage().connect();
-    const auto wanted = wish("cell", 0, "first");
+    const auto wanted = swap_of("cell", 0, "first");
     const auto first = swap(locks, wanted);
     for (const client& each : {locks, others}) {
       const auto again = swap(each, wanted);
       EXPECT_EQ(again.outcome, result::swapped);
       EXPECT_EQ(again.now.version, first.now.version);
     }
-    const auto second = swap(others, wish("cell", first.now.version, "second"));
+    const auto second = swap(others, swap_of("cell", first.now.version, "second"));
     EXPECT_EQ(second.outcome, result::swapped);
     EXPECT_EQ(swap(locks, wanted).outcome, result::changed);
     EXPECT_EQ(read(locks, "cell").value, "second");
@@ -146,18 +147,18 @@ TEST_P(cells, a_higher_fence_shuts_out_the_lower_one) {
     const fence lower = lock.acquire().fence();
     const fence higher = lock.acquire().fence();
     ASSERT_TRUE(open(locks, "cell", lower));
-    const auto first = swap(locks, wish("cell", 0, "lower", lower));
+    const auto first = swap(locks, swap_of("cell", 0, "lower", lower));
     ASSERT_EQ(first.outcome, result::swapped);
     EXPECT_EQ(first.now.highest, lower);
     const auto opened = open(locks, "cell", higher);
     ASSERT_TRUE(opened);
     EXPECT_EQ(*opened, (seam::cell{"lower", first.now.version, higher}));
-    const auto late = swap(locks, wish("cell", opened->version, "late", lower));
+    const auto late = swap(locks, swap_of("cell", opened->version, "late", lower));
     EXPECT_EQ(late.outcome, result::shut_out);
     EXPECT_EQ(late.now, *opened);
     EXPECT_FALSE(open(locks, "cell", lower));
-    EXPECT_EQ(swap(locks, wish("cell", opened->version, "none")).outcome, result::shut_out);
-    EXPECT_EQ(swap(locks, wish("cell", opened->version, "higher", higher)).outcome,
+    EXPECT_EQ(swap(locks, swap_of("cell", opened->version, "none")).outcome, result::shut_out);
+    EXPECT_EQ(swap(locks, swap_of("cell", opened->version, "higher", higher)).outcome,
               result::swapped);
     EXPECT_EQ(read(locks, "cell").value, "higher");
   });
@@ -173,7 +174,7 @@ TEST_P(cells, the_same_fence_writes_and_opens_many_times) {
       ASSERT_TRUE(opened);
       EXPECT_EQ(opened->version, version);
       EXPECT_EQ(opened->highest, token);
-      const auto written = swap(locks, wish("cell", version, std::to_string(i), token));
+      const auto written = swap(locks, swap_of("cell", version, std::to_string(i), token));
       ASSERT_EQ(written.outcome, result::swapped);
       EXPECT_GT(written.now.version, version);
       version = written.now.version;
@@ -185,7 +186,7 @@ TEST_P(cells, the_same_fence_writes_and_opens_many_times) {
 TEST_P(cells, a_swap_whose_answer_was_lost_is_idempotent) {
   play_with_cells({ability::server_faults}, [this] {
     const client locks = stage().connect();
-    const auto wanted = wish("cell", 0, "first", fence{7});
+    const auto wanted = swap_of("cell", 0, "first", fence{7});
     stage().lose_next_answer(observer::verb::swap_cell);
     EXPECT_TRUE(stays_unanswered(locks, wanted, 1s));
     const auto again = swap(locks, wanted);
@@ -199,8 +200,8 @@ TEST_P(cells, a_late_write_does_not_undo_a_newer_one_of_the_same_fence) {
     const client locks = stage().connect();
     const client others = stage().connect();
     stage().delay_next_request(observer::verb::swap_cell, 3s);
-    EXPECT_TRUE(stays_unanswered(locks, wish("cell", 0, "late", fence{7}), 500ms));
-    const auto newer = swap(others, wish("cell", 0, "newer", fence{7}));
+    EXPECT_TRUE(stays_unanswered(locks, swap_of("cell", 0, "late", fence{7}), 500ms));
+    const auto newer = swap(others, swap_of("cell", 0, "newer", fence{7}));
     EXPECT_EQ(newer.outcome, result::swapped);
     stage().sleep(4s);
     EXPECT_EQ(read(locks, "cell"), (seam::cell{"newer", newer.now.version, fence{7}}));
@@ -215,12 +216,12 @@ TEST_P(cells, a_value_is_any_bytes_up_to_the_limit) {
     std::uint64_t version = 0;
     for (const std::string& value :
          {std::string{}, std::string{"\0a\0\xff'\"", 6}, bytes, std::string{"short again"}}) {
-      const auto written = swap(locks, wish("cell", version, value));
+      const auto written = swap(locks, swap_of("cell", version, value));
       ASSERT_EQ(written.outcome, result::swapped);
       version = written.now.version;
       EXPECT_TRUE(read(locks, "cell") == (seam::cell{value, version, {}})) << value.size();
     }
-    EXPECT_EQ(code_of([&] { (void)swap(locks, wish("cell", version, bytes + 'x')); }),
+    EXPECT_EQ(code_of([&] { (void)swap(locks, swap_of("cell", version, bytes + 'x')); }),
               errc::unsupported);
     EXPECT_EQ(read(locks, "cell").value, "short again");
   });
@@ -234,7 +235,7 @@ TEST_P(cells, names_are_apart_from_each_other_and_from_locks) {
     auto held = lock.acquire();
     for (const std::string& each : names) {
       EXPECT_EQ(read(locks, each), seam::cell{}) << each;
-      EXPECT_EQ(swap(locks, wish(each, 0, "of " + each)).outcome, result::swapped) << each;
+      EXPECT_EQ(swap(locks, swap_of(each, 0, "of " + each)).outcome, result::swapped) << each;
     }
     for (const std::string& each : names) EXPECT_EQ(read(locks, each).value, "of " + each);
     EXPECT_EQ(locks.list().size(), 1U);  // the lock
@@ -248,7 +249,7 @@ TEST_P(cells, they_survive_a_restart_of_the_server) {
   play_with_cells({ability::server_faults}, [this] {
     const client before = stage().connect();
     ASSERT_TRUE(open(before, "cell", fence{5}));
-    const auto written = swap(before, wish("cell", 0, "kept", fence{5}));
+    const auto written = swap(before, swap_of("cell", 0, "kept", fence{5}));
     ASSERT_TRUE(open(before, "cell", fence{6}));
     stage().restart_server();
     const client after = stage().connect();

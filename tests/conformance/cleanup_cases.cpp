@@ -31,7 +31,7 @@ class cleanup : public conformance_case {
     std::stop_source stop;
     std::atomic<int> called{0};
     same.acquire_async([&](const acquire_result&) { ++called; }, {.stop = stop.get_token()});
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_FALSE(same.try_acquire_for(50ms)); });
     threads.start([&] { EXPECT_FALSE(lock.try_acquire_for(50ms)); });
     threads.join();
@@ -44,7 +44,7 @@ class cleanup : public conformance_case {
   }
 
   /// Whoever stands for the network in this process may close what it has a moment later.
-  auto settled_descriptors() {
+  auto steady_descriptors() {
     auto seen = count_entries("/proc/self/fd");
     for (int same = 0; same < 10; ++same) {
       stage().sleep(20ms);
@@ -60,7 +60,7 @@ TEST_P(cleanup, threads_and_descriptors_are_given_back) {
   play([this] {
     use_everything();  // whatever is made once in a process
     const auto threads = count_entries("/proc/self/task");
-    const auto descriptors = settled_descriptors();
+    const auto descriptors = steady_descriptors();
     for (int i = 0; i < 3; ++i) use_everything();
     EXPECT_TRUE(eventually([&] { return count_entries("/proc/self/task") <= threads; }));
     // Whoever stands for the network in this process may learn of the end a moment later.
@@ -84,7 +84,7 @@ TEST_P(cleanup, closing_ends_holds_and_waits_and_leaves_nothing_behind) {
   play([this] {
     const client locks = stage().connect();
     const client others = stage().connect();
-    const client eyes = stage().connect();
+    const client viewer = stage().connect();
     mutex lock{locks, "name"};
     mutex waiting{others, "name"};
     auto held = lock.acquire();
@@ -95,19 +95,19 @@ TEST_P(cleanup, closing_ends_holds_and_waits_and_leaves_nothing_behind) {
       EXPECT_TRUE(result.failure);
       ++called;
     });
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_EQ(code_of([&] { waiting.lock(); }), errc::closed); });
-    EXPECT_TRUE(line_reaches(eyes, "name", 1));
+    EXPECT_TRUE(line_reaches(viewer, "name", 1));
     others.close();
     threads.join();
     EXPECT_TRUE(eventually([&] { return called == 1; }));
-    EXPECT_TRUE(line_reaches(eyes, "name", 0));
+    EXPECT_TRUE(line_reaches(viewer, "name", 0));
     locks.close();
     locks.close();
     EXPECT_TRUE(eventually([&] { return told == 1; }));
     EXPECT_EQ(held.lost_reason(), loss_reason::closed);
     EXPECT_EQ(held.release(), release_result::lost);
-    EXPECT_TRUE(eyes.list().empty());
+    EXPECT_TRUE(viewer.list().empty());
     EXPECT_EQ(code_of([&] { lock.lock(); }), errc::closed);
     EXPECT_EQ(code_of([&] { (void)locks.look("name"); }), errc::closed);
     EXPECT_EQ(code_of([&] { (void)locks.list(); }), errc::closed);
@@ -117,7 +117,7 @@ TEST_P(cleanup, closing_ends_holds_and_waits_and_leaves_nothing_behind) {
 
 TEST_P(cleanup, a_client_destroyed_while_holds_live_changes_nothing_for_them) {
   play({ability::timely}, [this] {
-    const client eyes = stage().connect();
+    const client viewer = stage().connect();
     std::optional<hold> held;
     std::unique_ptr<mutex> lock;
     {
@@ -128,9 +128,9 @@ TEST_P(cleanup, a_client_destroyed_while_holds_live_changes_nothing_for_them) {
     lock.reset();
     stage().sleep(2 * steady_lease());
     EXPECT_TRUE(held->valid());  // renewed all the while
-    EXPECT_EQ(eyes.look("name").holders.size(), 1U);
+    EXPECT_EQ(viewer.look("name").holders.size(), 1U);
     EXPECT_EQ(held->release(), release_result::released);
-    EXPECT_TRUE(eyes.look("name").holders.empty());
+    EXPECT_TRUE(viewer.look("name").holders.empty());
     held.reset();
   });
 }

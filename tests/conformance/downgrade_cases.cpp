@@ -26,7 +26,7 @@ TEST_P(downgrading, it_keeps_the_fence_and_lets_waiting_readers_in_at_once) {
     const fence token = held.fence();
     std::atomic<int> in{0};
     std::atomic<bool> go{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (shared_mutex* each : {&lock, &theirs}) {
       threads.start([&, each] {
         const hold mine = each->acquire_shared();
@@ -65,7 +65,7 @@ TEST_P(downgrading, a_waiting_writer_never_gets_in_between) {
       auto held = lock.acquire();
       const fence token = held.fence();
       std::atomic<bool> in{false};
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       threads.start([&] {
         const hold writer = (of_own_client ? lock : theirs).acquire();
         in = true;
@@ -102,7 +102,7 @@ TEST_P(downgrading, readers_before_a_waiting_writer_get_in_and_those_behind_it_d
     std::atomic<bool> in_before{false};
     fence of_writer;
     fence of_behind;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       const hold mine = before.acquire_shared();
       in_before = true;
@@ -150,7 +150,7 @@ TEST_P(downgrading, a_passed_hold_keeps_the_fence_of_the_pass) {
     for (int tries = 0; heard->grants_by(acquire_cause::passed) == 0; ++tries) {
       ASSERT_LT(tries, 1000);
       auto first = lock.acquire();
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       threads.start([&] {
         auto second = lock.acquire();
         const fence token = second.fence();
@@ -197,9 +197,9 @@ TEST_P(downgrading, a_receipt_of_it_is_one_of_a_reader) {
     auto held = lock.acquire();
     const fence token = held.fence();
     lock.downgrade(held);
-    const receipt paper = held.detach();
+    const receipt given = held.detach();
     EXPECT_TRUE(theirs.try_acquire_shared());
-    auto adopted = others.adopt(paper);
+    auto adopted = others.adopt(given);
     EXPECT_EQ(adopted.fence(), token);
     EXPECT_TRUE(lock.try_acquire_shared());
     EXPECT_FALSE(lock.try_acquire());
@@ -263,14 +263,14 @@ TEST_P(downgrading, a_receipt_never_makes_more_of_a_hold_than_it_is) {
     shared_mutex lock{locks, "name"};
     shared_mutex theirs{others, "name"};
     const hold reader = theirs.acquire_shared();
-    receipt paper = lock.acquire_shared().detach();
-    EXPECT_EQ(paper.mode, claim_mode::shared);
-    paper.mode = claim_mode::exclusive;
-    EXPECT_EQ(code_of([&] { static_cast<void>(locks.adopt(paper)); }), errc::lost);
-    paper.mode = claim_mode::shared;
-    const hold again = locks.adopt(paper);
+    receipt given = lock.acquire_shared().detach();
+    EXPECT_EQ(given.mode, claim_mode::shared);
+    given.mode = claim_mode::exclusive;
+    EXPECT_EQ(code_of([&] { static_cast<void>(locks.adopt(given)); }), errc::lost);
+    given.mode = claim_mode::shared;
+    const hold again = locks.adopt(given);
     EXPECT_EQ(again.mode(), claim_mode::shared);
-    EXPECT_EQ(again.fence(), paper.fence);
+    EXPECT_EQ(again.fence(), given.fence);
   });
 }
 

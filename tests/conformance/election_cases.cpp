@@ -78,7 +78,7 @@ TEST_P(electing, one_leads_others_see_it_and_the_next_follows) {
     first.proclaim("first, again");
     EXPECT_EQ(leader_of(theirs), "first, again");
     std::optional<leadership> second;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { second = theirs.campaign("second"); });
     stage().sleep(50ms);
     EXPECT_FALSE(first.lost().stop_requested());
@@ -119,7 +119,7 @@ TEST_P(electing, a_stop_ends_a_campaign) {
     election theirs{others, "office"};
     const auto leads = mine.campaign("first");
     std::stop_source stop;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       EXPECT_EQ(code_of([&] {
                   (void)theirs.campaign("second", {.lease = {}, .stop = stop.get_token()});
@@ -176,7 +176,7 @@ TEST_P(electing, observers_hear_of_every_leader_and_never_of_an_older_one) {
     election office{locks, "office"};
     std::vector<news> heard(watchers);
     std::stop_source stop;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int i = 0; i < watchers; ++i) {
       threads.start([&, i] {
         const client own = steady();
@@ -266,14 +266,14 @@ TEST_P(electing, many_candidates_never_lead_two_at_once) {
     constexpr std::int32_t candidates = 16;
     news heard;
     std::stop_source stop;
-    const client eyes = stage().connect();
-    election watched{eyes, "office"};
-    crew watching{stage().clock()};
+    const client viewer = stage().connect();
+    election watched{viewer, "office"};
+    thread_group watching{stage().clock()};
     watching.start([&] {
       watched.observe(stop.get_token(), [&](const leader_info& who) { heard.add(who); });
     });
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (std::int32_t i = 0; i < candidates; ++i) {
         threads.start([&, i] {
           const client locks = stage().connect();

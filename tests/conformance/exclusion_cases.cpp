@@ -14,7 +14,7 @@ TEST_P(exclusion, threads_of_one_client_exclude_each_other) {
   play([this] {
     const client locks = stage().connect();
     mutex lock{locks, "counter"};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (std::int32_t t = 0; t < 8; ++t) {
       threads.start([&, t] { EXPECT_EQ(increment(of(stage()), lock, 25, 1ms, t), 25); });
     }
@@ -26,7 +26,7 @@ TEST_P(exclusion, threads_of_one_client_exclude_each_other) {
 
 TEST_P(exclusion, clients_exclude_each_other) {
   play([this] {
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (std::int32_t t = 0; t < 8; ++t) {
       threads.start([&, t] {
         const client locks = stage().connect();
@@ -87,7 +87,7 @@ TEST_P(exclusion, run_is_one_at_a_time_and_try_run_is_empty_when_busy) {
     const client locks = stage().connect();
     const client others = stage().connect();
     int inside = 0;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int t = 0; t < 4; ++t) {
       threads.start([&, t] {
         const client& mine = t % 2 == 0 ? locks : others;

@@ -34,7 +34,7 @@ std::vector<const fixture*> fixtures_of(std::string_view engine) {
   return found;
 }
 
-void crew::start(std::function<void()> body) {
+void thread_group::start(std::function<void()> body) {
   threads_.push_back(clock_.start("case", [body = std::move(body)] {
     try {
       body();
@@ -44,7 +44,7 @@ void crew::start(std::function<void()> body) {
   }));
 }
 
-void crew::join() {
+void thread_group::join() {
   for (const auto& each : std::exchange(threads_, {})) each->join();
 }
 

@@ -59,12 +59,12 @@ std::vector<const fixture*> fixtures_of(std::string_view engine);
 
 /// Threads of a case. Joined at the end of its scope at the latest; an exception in one of them
 /// fails the case.
-class crew {
+class thread_group {
  public:
-  explicit crew(seam::clock& clock) : clock_{clock} {}
-  crew(const crew&) = delete;
-  crew& operator=(const crew&) = delete;
-  ~crew() { join(); }
+  explicit thread_group(seam::clock& clock) : clock_{clock} {}
+  thread_group(const thread_group&) = delete;
+  thread_group& operator=(const thread_group&) = delete;
+  ~thread_group() { join(); }
 
   void start(std::function<void()> body);
   void join();

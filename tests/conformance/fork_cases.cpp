@@ -68,20 +68,20 @@ class forking : public conformance_case {
   template <class Body>
   void fork_while_holding(Body&& body) {
     const auto heard = std::make_shared<listener>();
-    const client eyes = stage().connect();
+    const client viewer = stage().connect();
     belongings mine{heard_by(heard)};
     EXPECT_EQ(in_child([&] { return body(mine); }), well);
     EXPECT_TRUE(mine.kept->valid());
     EXPECT_EQ(mine.nested->depth(), 2U);
     EXPECT_FALSE(mine.nested->lost().stop_requested());
-    EXPECT_EQ(eyes.look("held").holders.at(0).owner, mine.kept->owner());
-    EXPECT_EQ(eyes.look("nested").holders.size(), 1U);
+    EXPECT_EQ(viewer.look("held").holders.at(0).owner, mine.kept->owner());
+    EXPECT_EQ(viewer.look("nested").holders.size(), 1U);
     EXPECT_TRUE(mine.free->try_lock());
     mine.free->unlock();
     EXPECT_EQ(mine.kept->release(), release_result::released);
     mine.nested->unlock();
     mine.nested->unlock();
-    EXPECT_TRUE(eyes.list().empty());
+    EXPECT_TRUE(viewer.list().empty());
     EXPECT_TRUE(heard->losses().empty());
   }
 };
@@ -203,7 +203,7 @@ TEST_P(forking, a_fork_amid_the_work_of_other_threads_leaves_no_child_stuck) {
     recursive_mutex nested{locks, "nested"};
     std::atomic<bool> over{false};
     std::atomic<int> rounds{0};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int t = 0; t < 4; ++t) {
       threads.start([&] {
         while (!over) {
@@ -236,7 +236,7 @@ TEST_P(forking, a_fork_amid_the_work_of_other_threads_leaves_no_child_stuck) {
 }
 
 int use_everything(forking::belongings& mine) {
-  const receipt paper{.engine = std::string{mine.locks.engine()},
+  const receipt given{.engine = std::string{mine.locks.engine()},
                       .name = lock_name{"held"},
                       .owner = mine.kept->owner(),
                       .fence = mine.kept->fence()};
@@ -263,7 +263,7 @@ int use_everything(forking::belongings& mine) {
       [&] { (void)mine.locks.break_lock("held", mine.kept->owner()); },
       [&] { mine.locks.run("held", [] {}); },
       [&] { (void)mine.locks.try_run("held", [] {}); },
-      [&] { (void)mine.locks.adopt(paper); },
+      [&] { (void)mine.locks.adopt(given); },
       [&] { mine.kept->check(); },
       [&] { (void)mine.kept->detach(); },
   };

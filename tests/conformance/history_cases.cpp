@@ -14,7 +14,7 @@ TEST_P(history, sixty_four_clients_keep_every_promise) {
     constexpr std::int32_t clients = 64;
     constexpr int times = 8;
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (std::int32_t t = 0; t < clients; ++t) {
         threads.start([&, t] {
           const client locks = stage().connect();

@@ -16,11 +16,11 @@ TEST_P(inspect, look_shows_the_holder_and_the_line_in_order) {
     options how;
     how.who = "the first";
     const client locks = stage().connect(how);
-    const client eyes = stage().connect();
+    const client viewer = stage().connect();
     mutex lock{locks, "name"};
     const time_point before = stage().now();
     auto held = lock.acquire();
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (std::size_t i = 0; i < 4; ++i) {
       threads.start([&, i] {
         options mine;
@@ -28,9 +28,9 @@ TEST_P(inspect, look_shows_the_holder_and_the_line_in_order) {
         mutex waiting{stage().connect(mine), "name"};
         EXPECT_TRUE(waiting.try_acquire_for(20s));
       });
-      EXPECT_TRUE(line_reaches(eyes, "name", i + 1));
+      EXPECT_TRUE(line_reaches(viewer, "name", i + 1));
     }
-    const lock_info seen = eyes.look("name");
+    const lock_info seen = viewer.look("name");
     EXPECT_EQ(seen.name, "name");
     ASSERT_EQ(seen.holders.size(), 1U);
     const claim_info& holder = seen.holders[0];
@@ -58,21 +58,21 @@ TEST_P(inspect, look_shows_the_holder_and_the_line_in_order) {
 TEST_P(inspect, look_shows_how_many_permits_of_how_many) {
   play([this] {
     const client locks = stage().connect();
-    const client eyes = stage().connect();
+    const client viewer = stage().connect();
     if (!stage().traits().permits) return;  // permits.* say what such an engine answers
     semaphore lock{locks, "name", 5};
     const auto two = lock.acquire(2);
-    const auto alone = eyes.look("name").holders;
+    const auto alone = viewer.look("name").holders;
     ASSERT_EQ(alone.size(), 1U);
     EXPECT_EQ(std::pair(alone[0].permits, alone[0].of), std::pair(2, 5));
     auto three = lock.acquire(3);
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       semaphore waiting{stage().connect(), "name", 5};
       EXPECT_TRUE(waiting.try_acquire_for(20s, 4));
     });
-    EXPECT_TRUE(line_reaches(eyes, "name", 1));
-    const lock_info seen = eyes.look("name");
+    EXPECT_TRUE(line_reaches(viewer, "name", 1));
+    const lock_info seen = viewer.look("name");
     ASSERT_EQ(seen.holders.size(), 2U);
     for (const claim_info& each : seen.holders) {
       EXPECT_EQ(each.mode, claim_mode::permit);
@@ -82,10 +82,10 @@ TEST_P(inspect, look_shows_how_many_permits_of_how_many) {
     EXPECT_EQ(std::pair(seen.line[0].permits, seen.line[0].of), std::pair(4, 5));
     mutex whole{locks, "other"};
     const auto held = whole.acquire();
-    const claim_info other = eyes.look("other").holders.at(0);
+    const claim_info other = viewer.look("other").holders.at(0);
     EXPECT_EQ(std::pair(other.permits, other.of), std::pair(1, 1));
     EXPECT_EQ(three.release(), release_result::released);
-    EXPECT_TRUE(eyes.break_lock("name", two.owner()));
+    EXPECT_TRUE(viewer.break_lock("name", two.owner()));
   });
 }
 
@@ -124,7 +124,7 @@ TEST_P(inspect, the_lease_that_is_left_shrinks_until_it_is_renewed) {
 TEST_P(inspect, list_shows_every_name_with_the_prefix_in_order) {
   play([this] {
     const client locks = stage().connect();
-    const client eyes = stage().connect();
+    const client viewer = stage().connect();
     mutex c{locks, "b/c"};
     mutex a{locks, "b/a"};
     mutex other{locks, "c/a"};
@@ -132,7 +132,7 @@ TEST_P(inspect, list_shows_every_name_with_the_prefix_in_order) {
     const std::scoped_lock all{c, a, other, plain};
     const auto names = [&](const std::string& prefix) {
       std::vector<std::string> found;
-      for (const lock_info& each : eyes.list(prefix)) {
+      for (const lock_info& each : viewer.list(prefix)) {
         EXPECT_EQ(each.holders.size(), 1U);
         found.push_back(each.name);
       }
@@ -179,7 +179,7 @@ TEST_P(inspect, breaking_serves_the_line) {
     mutex lock{locks, "name"};
     mutex next{others, "name"};
     const hold held = lock.acquire();
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       const auto mine = next.try_acquire_for(20s);
       ASSERT_TRUE(mine);

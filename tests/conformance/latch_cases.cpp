@@ -54,7 +54,7 @@ TEST_P(latch, many_wait_and_many_count) {
     std::atomic<int> opened{0};
     const client locks = stage().connect();
     count_down_latch shared{locks, "latch", counters + 1};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int i = 0; i < waiters; ++i) {
       threads.start([&] {
         const client own = stage().connect();
@@ -88,7 +88,7 @@ TEST_P(latch, the_last_count_wakes_who_waits) {
     count_down_latch theirs{others, "latch", 1};
     std::atomic<time_point> open{time_point::max()};
     const time_point began = stage().now();
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       mine.wait();
       open = stage().now();
@@ -111,7 +111,7 @@ TEST_P(latch, with_every_wake_up_dropped_the_look_finds_it_open) {
     stage().drop_wake_ups(true);
     count_down_latch mine{locks, "latch", 1};
     std::atomic<bool> open{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       mine.wait();
       open = true;
@@ -137,7 +137,7 @@ TEST_P(latch, time_a_stop_and_closing_end_a_wait) {
     EXPECT_GE(stage().now() - began, 200ms);
     std::stop_source stop;
     std::atomic<int> ended{0};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       EXPECT_FALSE(mine.wait(stop.get_token()));
       ++ended;
@@ -191,7 +191,7 @@ TEST_P(latch, after_a_reset_it_begins_anew_and_nobody_is_left_waiting) {
     count_down_latch other{others, "latch", 5};
     mine.count_down();
     EXPECT_FALSE(mine.reset());
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { mine.wait(); });
     stage().sleep(50ms);
     mine.count_down();
@@ -223,7 +223,7 @@ TEST_P(latch, a_count_whose_answer_was_lost_is_neither_lost_nor_counted_twice) {
     EXPECT_EQ(theirs.count(), 8);
     // The same while others count in between, which hides what the server remembers.
     stage().lose_next_answer(observer::verb::swap_cell);
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { mine.count_down(); });
     EXPECT_TRUE(eventually([&] { return theirs.count() == 7; }));
     theirs.count_down();
@@ -262,7 +262,7 @@ TEST_P(latch, who_waits_outlives_restarts_of_the_server) {
     const client locks = stage().connect();
     count_down_latch mine{locks, "latch", 3};
     std::atomic<bool> open{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       mine.wait();
       open = true;

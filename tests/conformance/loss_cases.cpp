@@ -1,7 +1,7 @@
 // A hold that ends other than by its release: told in time, once, and for ever; what comes late
 // from its former holder changes nothing.
+#include "client/core.hpp"
 #include "conformance/fixture.hpp"
-#include "local/core.hpp"
 
 #include <atomic>
 #include <sstream>
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 class loss : public conformance_case {
  protected:
   /// A grant as the engine of that client would show it to the server.
-  static seam::grant papers(const hold& held) {
+  static seam::grant grant_of(const hold& held) {
     return {.name = std::make_shared<const lock_name>(held.name()),
             .owner = held.owner(),
             .first = held.fence(),
@@ -146,7 +146,7 @@ TEST_P(loss, release_and_renewal_of_a_foreign_hold_change_nothing) {
     const client others = stage().connect();
     mutex lock{locks, "name"};
     auto held = lock.acquire();
-    const seam::grant own = papers(held);
+    const seam::grant own = grant_of(held);
     seam::grant wrong_owner = own;
     wrong_owner.owner = owner_id{owner_id::bytes_type{1, 2, 3}};
     seam::grant wrong_fence = own;
@@ -172,7 +172,7 @@ TEST_P(loss, release_and_renewal_of_a_lost_hold_change_nothing) {
     mutex lock{locks, "name"};
     mutex next{others, "name"};
     auto held = lock.acquire();
-    const seam::grant own = papers(held);
+    const seam::grant own = grant_of(held);
     EXPECT_TRUE(others.break_lock("name", held.owner()));
     const hold successor = next.acquire();
     EXPECT_TRUE(eventually([&] { return !held.valid(); }));
@@ -192,7 +192,7 @@ TEST_P(loss, a_late_release_does_not_free_the_successor) {
     mutex lock{locks, "name"};
     mutex next{others, "name"};
     auto held = lock.acquire();
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     stage().delay_next_request(observer::verb::release, 3 * lease());
     threads.start([&] { EXPECT_NE(held.release(), release_result::released); });
     auto successor = next.try_acquire_for(20s);
@@ -218,7 +218,7 @@ TEST_P(loss, a_late_renewal_does_not_bring_the_hold_back) {
     const auto held = acquire(of(stage()), lock, 1s);
     ASSERT_TRUE(held);
     // Every renewal is late until the hold is lost.
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       while (held->told() == 0) {
         stage().delay_next_request(observer::verb::renew, 3 * lease());
@@ -268,7 +268,7 @@ TEST_P(loss, a_place_in_line_whose_answer_was_lost_is_kept) {
     mutex lock{locks, "name"};
     auto first = held.acquire();
     stage().lose_next_answer(observer::verb::ask);
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_TRUE(lock.try_acquire_for(20s)); });
     EXPECT_TRUE(line_reaches(holder, "name", 1));
     stage().sleep(8s);
@@ -285,7 +285,7 @@ TEST_P(loss, a_release_whose_answer_was_lost_goes_on_in_the_background) {
     mutex next{others, "name"};
     auto held = lock.acquire();
     stage().delay_next_request(observer::verb::release, 15s);
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_EQ(held.release(), release_result::unknown); });
     // Not after the lease of 30 s: the repeated release frees it.
     EXPECT_TRUE(next.try_acquire_for(10s));

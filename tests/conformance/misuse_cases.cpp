@@ -49,7 +49,7 @@ TEST_P(misuse, a_release_that_fails_in_a_destructor_is_silent_and_goes_on_later)
     mutex lock{locks, "name"};
     mutex other{others, "name"};
     for (int i = 0; i < 3; ++i) {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       threads.start([&] {
         EXPECT_THROW(
             {
@@ -74,7 +74,7 @@ TEST_P(misuse, a_thread_that_ends_without_unlocking_still_holds) {  // F26
     mutex lock{locks, "name"};
     mutex other{others, "name"};
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       threads.start([&] { lock.lock(); });
     }
     stage().sleep(2 * steady_lease());
@@ -92,7 +92,7 @@ TEST_P(misuse, a_hold_may_be_released_by_another_thread) {  // F26
     const client locks = stage().connect();
     mutex lock{locks, "name"};
     std::optional<hold> held;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { held = lock.acquire(); });
     threads.join();
     EXPECT_TRUE(held->valid());

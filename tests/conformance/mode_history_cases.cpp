@@ -57,11 +57,11 @@ class mode_history : public conformance_case {
     std::atomic<int> accepted{0};
     std::atomic<int> torn{0};
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (std::int32_t c = 0; c < clients; ++c) {
         threads.start([&, c] {
           const client locks = stage().connect();
-          crew own{stage().clock()};
+          thread_group own{stage().clock()};
           for (std::int32_t t = 0; t < threads_each; ++t) {
             own.start([&, t] {
               const std::int32_t number = c * threads_each + t;
@@ -101,7 +101,7 @@ TEST_P(mode_history, a_mutex_and_a_shared_mutex_of_one_name_keep_every_promise) 
     std::atomic<int> accepted{0};
     std::atomic<int> torn{0};
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (std::int32_t t = 0; t < 24; ++t) {
         threads.start([&, t] {
           const client locks = stage().connect();
@@ -127,7 +127,7 @@ TEST_P(mode_history, a_mutex_and_a_shared_mutex_of_one_name_keep_every_promise) 
 TEST_P(mode_history, sixty_four_clients_that_take_permits_keep_every_promise) {
   play([this] {
     if (unsupported()) return;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (std::int32_t t = 0; t < 64; ++t) {
       threads.start([&, t] {
         const client locks = stage().connect();
@@ -145,7 +145,7 @@ TEST_P(mode_history, threads_of_few_clients_that_take_permits_keep_every_promise
     if (unsupported()) return;
     std::vector<client> clients;
     for (int i = 0; i < 4; ++i) clients.push_back(stage().connect());
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (std::int32_t t = 0; t < 32; ++t) {
       threads.start([&, t] {
         semaphore lock{clients[static_cast<std::size_t>(t) % clients.size()], "name", 7};

@@ -95,8 +95,8 @@ void use_permits(const surroundings& where, semaphore& lock, int times, duration
   std::minstd_rand random{static_cast<std::minstd_rand::result_type>(seed + 1)};
   const auto of = static_cast<std::uint32_t>(lock.permits());
   for (int i = 0; i < times && where.alive(); ++i) {
-    const auto wish = static_cast<std::int32_t>(1 + random() % of);
-    const auto held = acquire(where, lock, wish, duration::max(), {}, thread);
+    const auto request = static_cast<std::int32_t>(1 + random() % of);
+    const auto held = acquire(where, lock, request, duration::max(), {}, thread);
     held->work(work);
     held->release();
   }

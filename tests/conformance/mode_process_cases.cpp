@@ -48,7 +48,7 @@ TEST_P(mode_process, a_writer_is_in_within_the_lease_of_crashed_readers) {
         in = stage().now();
         EXPECT_TRUE(mine);
       };
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       if (waiting_already) {
         threads.start(take);
         EXPECT_TRUE(line_reaches(locks, "name", 1));

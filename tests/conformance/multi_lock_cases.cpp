@@ -1,8 +1,8 @@
 // Several locks as one: all or nothing, whatever the order in which they are given, and nobody
 // waits for anybody in a circle.
+#include "cells/agreement.hpp"
 #include "conformance/fixture.hpp"
 #include "conformance/multi_work.hpp"
-#include "local/core.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -72,7 +72,7 @@ TEST_P(multi, when_one_cannot_be_had_nothing_is_held) {
     EXPECT_TRUE(line_reaches(other, "b", 0));
 
     std::stop_source stop;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_FALSE(both.try_acquire_for(20s, {.stop = stop.get_token()})); });
     EXPECT_TRUE(line_reaches(other, "b", 1));
     EXPECT_EQ(holders(other, "a"), 1U);  // the first is held while the second is waited for
@@ -90,7 +90,7 @@ TEST_P(multi, an_error_lets_go_of_what_was_taken) {
     const client other = stage().connect();
     const auto theirs = mutex{other, "b"}.acquire();
     multi_lock both{{locks, "a"}, {closing, "b"}};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start(
         [&] { EXPECT_EQ(code_of([&] { static_cast<void>(both.acquire()); }), errc::closed); });
     EXPECT_TRUE(line_reaches(other, "b", 1));
@@ -151,7 +151,7 @@ TEST_P(multi, one_name_on_two_servers_is_two) {
     held.release();
     // From both sides at once.
     std::atomic<int> done{0};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (multi_lock* each : {&first, &second, &first, &second}) {
       threads.start([&done, each] {
         for (int i = 0; i < 25; ++i) {
@@ -172,14 +172,14 @@ TEST_P(multi, everybody_reads_the_same_id_of_the_server) {
     std::vector<client> clients;
     for (int i = 0; i < 8; ++i) clients.push_back(stage().connect());
     std::vector<std::string> ids(clients.size());
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (std::size_t i = 0; i < clients.size(); ++i) {
-      threads.start([&, i] { ids[i] = clients[i].core()->server_id(); });
+      threads.start([&, i] { ids[i] = inner::server_id(*clients[i].core()); });
     }
     threads.join();
     EXPECT_EQ(ids, std::vector(ids.size(), ids[0]));
     EXPECT_EQ(ids[0].size(), 32U);
-    EXPECT_EQ(clients[0].core()->server_id(), ids[0]);
+    EXPECT_EQ(inner::server_id(*clients[0].core()), ids[0]);
   });
 }
 
@@ -190,7 +190,7 @@ TEST_P(multi, opposite_orders_from_many_threads_never_deadlock) {
     const std::vector<std::string> names{"a", "b", "c", "d"};
     std::vector<std::int64_t> expected(names.size());
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (std::size_t t = 0; t < threads_count; ++t) {
         std::vector<std::string> mine = names;
         std::shuffle(mine.begin(), mine.end(), std::mt19937{static_cast<unsigned>(t)});
@@ -214,7 +214,7 @@ TEST_P(multi, opposite_orders_from_many_threads_never_deadlock) {
 TEST_P(multi, opposite_orders_from_threads_of_one_client_never_deadlock) {
   play([this] {
     const client locks = steady();
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int t = 0; t < 6; ++t) {
       std::vector<std::string> mine{"a", "b", "c"};
       std::rotate(mine.begin(), mine.begin() + t % 3, mine.end());
@@ -233,7 +233,7 @@ TEST_P(multi, std_scoped_lock_over_several_mutexes_never_deadlocks) {
   play([this] {
     std::atomic<int> inside{0};
     std::atomic<int> done{0};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int t = 0; t < 4; ++t) {
       threads.start([&, t] {
         const client locks = steady();

@@ -56,7 +56,7 @@ TEST_P(multi_loss, one_that_is_lost_while_the_rest_is_waited_for_ends_the_wait) 
     const auto theirs = mutex{other, "b"}.acquire();
     multi_lock both{locks, {"a", "b"}};
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       threads.start(
           [&] { EXPECT_EQ(code_of([&] { static_cast<void>(both.acquire()); }), errc::lost); });
       EXPECT_TRUE(line_reaches(other, "b", 1));

@@ -20,7 +20,7 @@ class passing : public conformance_case {
     mutex lock{locks, "name"};
     mutex wanted{others, "name"};
     std::atomic<bool> over{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int t = 0; t < 4; ++t) {
       threads.start([&] {
         while (!over) {
@@ -47,7 +47,7 @@ TEST_P(passing, passes_cost_no_request_and_give_each_a_new_fence) {
     mutex lock{locks, "name"};
     std::vector<fence> fences;  // guarded by the lock itself
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (int t = 0; t < 8; ++t) {
         threads.start([&] {
           for (int i = 0; i < 50; ++i) {
@@ -106,7 +106,7 @@ TEST_P(passing, fences_rise_beyond_the_block_that_came_with_the_grant) {
     fence last;  // guarded by the lock itself
     bool rising = true;
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (int t = 0; t < 3; ++t) {
         threads.start([&] {
           for (int i = 0; i < times; ++i) {
@@ -133,7 +133,7 @@ TEST_P(passing, with_strict_fifo_every_thread_stands_in_the_servers_line) {
     auto first = lock.acquire();
     std::mutex guard;
     std::vector<int> order;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int i = 0; i < 4; ++i) {
       threads.start([&, i] {
         const hold mine = lock.acquire();
@@ -160,7 +160,7 @@ TEST_P(passing, a_fixed_lease_is_never_passed_on) {
       const duration same = locks.lease();
       auto first = fixed_first ? *lock.try_acquire_for(0s, same) : lock.acquire();
       std::atomic<bool> asking{false};
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       threads.start([&] {
         asking = true;
         EXPECT_TRUE(fixed_first ? lock.try_acquire_for(20s) : lock.try_acquire_for(20s, same));
@@ -181,7 +181,7 @@ TEST_P(passing, a_lost_grant_is_not_passed_on) {
     mutex lock{locks, "name"};
     auto first = lock.acquire();
     std::atomic<bool> in{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       const hold second = lock.acquire();
       EXPECT_GT(second.fence(), first.fence());

@@ -38,6 +38,12 @@ std::string performer::perform(const std::string& command) {
   }
 }
 
+void performer::note_renewals() {
+  for (const auto& [name, mine] : locks_by_name_) {
+    if (mine.held) mine.held->note_renewal_idly();
+  }
+}
+
 std::string performer::carry_out(std::istringstream& words) {
   const auto verb = next<std::string>(words);
   if (verb == "sleep") {
@@ -84,9 +90,9 @@ std::string performer::acquire(owned& mine, std::istringstream& words) {
 std::string performer::adopt(std::istringstream& words) {
   std::string text;
   std::getline(words >> std::ws, text);
-  const receipt paper = receipt::parse(text);
-  owned& mine = lock_named(paper.name.str());
-  mine.held = conformance::adopt(where_, locks_, paper);
+  const receipt given = receipt::parse(text);
+  owned& mine = lock_named(given.name.str());
+  mine.held = conformance::adopt(where_, locks_, given);
   return "held " + mine.held->held().fence().to_string();
 }
 

@@ -43,6 +43,8 @@ class performer {
   performer(surroundings where, client locks);
 
   std::string perform(const std::string& command);
+  /// Of what it holds. Often enough, nothing is missed.
+  void note_renewals();
 
  private:
   struct several;

@@ -56,13 +56,13 @@ TEST_P(receipts, that_of_a_passed_hold_keeps_the_fence_of_the_pass) {
     for (int tries = 0; heard->grants_by(acquire_cause::passed) == 0; ++tries) {
       ASSERT_LT(tries, 1000);
       auto first = lock.acquire();
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       threads.start([&] {
         auto second = lock.acquire();
         const fence token = second.fence();
-        const receipt paper = second.detach();
-        EXPECT_EQ(paper.fence, token);
-        auto adopted = locks.adopt(paper);
+        const receipt given = second.detach();
+        EXPECT_EQ(given.fence, token);
+        auto adopted = locks.adopt(given);
         EXPECT_EQ(adopted.fence(), token);
         EXPECT_EQ(adopted.release(), release_result::released);
       });
@@ -101,14 +101,14 @@ TEST_P(receipts, that_of_a_process_that_has_exited_is_good_until_its_lease_ends)
       auto before = stage().start_process("before", steady_lease());
       const time_point asked = stage().now();
       EXPECT_TRUE(before->say("acquire name 1000").starts_with("held"));
-      const receipt paper = receipt::parse(before->say("detach name"));
+      const receipt given = receipt::parse(before->say("detach name"));
       const time_point detached = stage().now();
       before.reset();  // it leaves in order, with everything it has
-      EXPECT_EQ(locks.look("name").holders.at(0).owner, paper.owner);
+      EXPECT_EQ(locks.look("name").holders.at(0).owner, given.owner);
       EXPECT_FALSE(lock.try_lock());
       if (taken_up) {
-        auto adopted = locks.adopt(paper);
-        EXPECT_EQ(adopted.fence(), paper.fence);
+        auto adopted = locks.adopt(given);
+        EXPECT_EQ(adopted.fence(), given.fence);
         EXPECT_EQ(adopted.release(), release_result::released);
         continue;
       }
@@ -116,7 +116,7 @@ TEST_P(receipts, that_of_a_process_that_has_exited_is_good_until_its_lease_ends)
       ASSERT_TRUE(successor);
       EXPECT_GE(stage().now(), asked + steady_lease());
       EXPECT_LE(stage().now(), detached + steady_lease() + stage().bounds().after_lease);
-      EXPECT_EQ(code_of([&] { (void)locks.adopt(paper); }), errc::lost);
+      EXPECT_EQ(code_of([&] { (void)locks.adopt(given); }), errc::lost);
     }
   });
 }
@@ -126,14 +126,14 @@ TEST_P(receipts, it_serves_once) {
     const client locks = stage().connect();
     if (refused_by_this_engine(locks)) return;
     mutex lock{locks, "name"};
-    const receipt paper = lock.acquire().detach();
-    auto adopted = locks.adopt(paper);
-    EXPECT_EQ(code_of([&] { (void)locks.adopt(paper); }), errc::lost);
-    EXPECT_EQ(code_of([&] { (void)stage().connect().adopt(paper); }), errc::lost);
+    const receipt given = lock.acquire().detach();
+    auto adopted = locks.adopt(given);
+    EXPECT_EQ(code_of([&] { (void)locks.adopt(given); }), errc::lost);
+    EXPECT_EQ(code_of([&] { (void)stage().connect().adopt(given); }), errc::lost);
     EXPECT_TRUE(adopted.valid());
-    // Handed on under a new paper; the old one stays worthless.
+    // Handed on under a new receipt; the old one stays worthless.
     const receipt second = adopted.detach();
-    EXPECT_EQ(code_of([&] { (void)locks.adopt(paper); }), errc::lost);
+    EXPECT_EQ(code_of([&] { (void)locks.adopt(given); }), errc::lost);
     EXPECT_EQ(locks.adopt(second).release(), release_result::released);
     EXPECT_EQ(code_of([&] { (void)locks.adopt(second); }), errc::lost);
   });
@@ -146,11 +146,11 @@ TEST_P(receipts, a_late_one_is_lost_and_harms_nobody) {
     if (refused_by_this_engine(locks)) return;
     mutex lock{locks, "name"};
     mutex next{others, "name"};
-    const receipt paper = lock.acquire().detach();
+    const receipt given = lock.acquire().detach();
     const auto successor = next.try_acquire_for(20s);  // nobody renews a detached hold
     ASSERT_TRUE(successor);
-    EXPECT_GT(successor->fence(), paper.fence);
-    EXPECT_EQ(code_of([&] { (void)locks.adopt(paper); }), errc::lost);
+    EXPECT_GT(successor->fence(), given.fence);
+    EXPECT_EQ(code_of([&] { (void)locks.adopt(given); }), errc::lost);
     EXPECT_TRUE(successor->valid());
     EXPECT_EQ(locks.look("name").holders.at(0).owner, successor->owner());
   });
@@ -161,22 +161,22 @@ TEST_P(receipts, a_forged_one_is_refused_and_harms_nobody) {
     const client locks = stage().connect();
     if (refused_by_this_engine(locks)) return;
     mutex lock{locks, "name"};
-    const receipt paper = lock.acquire().detach();
-    receipt wrong_owner = paper;
+    const receipt given = lock.acquire().detach();
+    receipt wrong_owner = given;
     wrong_owner.owner = owner_id{owner_id::bytes_type{7}};
-    receipt wrong_fence = paper;
-    wrong_fence.fence = fence{paper.fence.value() + 2 * seam::fence_block};
-    receipt wrong_name = paper;
+    receipt wrong_fence = given;
+    wrong_fence.fence = fence{given.fence.value() + 2 * seam::fence_block};
+    receipt wrong_name = given;
     wrong_name.name = lock_name{"other"};
-    receipt wrong_engine = paper;
+    receipt wrong_engine = given;
     wrong_engine.engine = "nobody";
     for (const receipt& forged : {wrong_owner, wrong_fence, wrong_name}) {
       EXPECT_EQ(code_of([&] { (void)locks.adopt(forged); }), errc::lost);
     }
     EXPECT_EQ(code_of([&] { (void)locks.adopt(wrong_engine); }), errc::conflict);
     EXPECT_TRUE(locks.look("other").holders.empty());
-    EXPECT_EQ(locks.look("name").holders.at(0).owner, paper.owner);
-    EXPECT_EQ(locks.adopt(paper).release(), release_result::released);
+    EXPECT_EQ(locks.look("name").holders.at(0).owner, given.owner);
+    EXPECT_EQ(locks.adopt(given).release(), release_result::released);
   });
 }
 
@@ -185,11 +185,11 @@ TEST_P(receipts, an_adoption_whose_answer_was_lost_is_idempotent) {
     const client locks = stage().connect();
     if (refused_by_this_engine(locks)) return;
     mutex lock{locks, "name"};
-    const receipt paper = lock.acquire().detach();
+    const receipt given = lock.acquire().detach();
     stage().lose_next_answer(observer::verb::adopt);
-    auto adopted = locks.adopt(paper);
+    auto adopted = locks.adopt(given);
     EXPECT_TRUE(adopted.valid());
-    EXPECT_EQ(adopted.fence(), paper.fence);
+    EXPECT_EQ(adopted.fence(), given.fence);
     EXPECT_EQ(adopted.release(), release_result::released);
   });
 }
@@ -212,11 +212,11 @@ TEST_P(receipts, threads_that_wait_here_are_served_after_the_adopted_hold) {
     if (refused_by_this_engine(locks)) return;
     mutex lock{locks, "name"};
     auto held = lock.acquire();
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_TRUE(lock.try_acquire_for(20s)); });
-    const receipt paper = held.detach();
+    const receipt given = held.detach();
     EXPECT_TRUE(line_reaches(locks, "name", 1));  // the local waiter went to the server's line
-    auto adopted = locks.adopt(paper);
+    auto adopted = locks.adopt(given);
     EXPECT_TRUE(line_reaches(locks, "name", 1));
     EXPECT_EQ(adopted.release(), release_result::released);
   });

@@ -61,7 +61,7 @@ TEST_P(reentry, an_unlock_by_a_thread_that_does_not_hold_it_is_refused) {
     recursive_mutex lock{locks, "name"};
     lock.lock();
     const std::uint64_t before = stage().requests();
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       EXPECT_EQ(lock.depth(), 0U);
       EXPECT_EQ(code_of([&] { (void)lock.fence(); }), errc::not_held);

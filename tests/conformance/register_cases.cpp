@@ -58,7 +58,7 @@ TEST_P(fenced_value, threads_of_one_hold_write_side_by_side) {
     const auto held = lock.acquire();
     std::atomic<int> accepted{0};
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (int i = 0; i < 8; ++i) {
         threads.start([&, i] {
           fenced_register stock{locks, "stock"};

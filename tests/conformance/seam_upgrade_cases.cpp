@@ -1,7 +1,7 @@
 // A shared grant becomes exclusive, and an exclusive one shared. Asked of the seam itself: what the
 // locks above make of it has cases of its own.
+#include "client/core.hpp"
 #include "conformance/fixture.hpp"
-#include "local/core.hpp"
 
 #include <optional>
 #include <string>
@@ -21,7 +21,7 @@ class upgrades : public conformance_case {
     });
   }
 
-  seam::claim wish(claim_mode mode, bool wait = false) {
+  seam::claim claim_of(claim_mode mode, bool wait = false) {
     owner_id::bytes_type id{};
     stage().clock().fill_random(id);
     seam::claim made{.name = std::make_shared<const lock_name>("stock"), .owner = owner_id{id}};
@@ -31,7 +31,7 @@ class upgrades : public conformance_case {
     return made;
   }
   seam::claim upgrade_of(const seam::claim& reader, bool wait = false) {
-    seam::claim made = wish(claim_mode::exclusive, wait);
+    seam::claim made = claim_of(claim_mode::exclusive, wait);
     made.upgrade = true;
     made.beside = reader.owner;
     return made;
@@ -72,7 +72,7 @@ TEST_P(upgrades, it_is_granted_beside_the_shared_grant_which_ends_by_its_own_rel
   play_with_readers([this] {
     const client locks = stage().connect();
     const client others = stage().connect();
-    const auto reader = wish(claim_mode::shared);
+    const auto reader = claim_of(claim_mode::shared);
     const auto old = ask(locks, reader);
     ASSERT_EQ(old.result, ask_result::granted);
     const auto writer = upgrade_of(reader);
@@ -81,12 +81,12 @@ TEST_P(upgrades, it_is_granted_beside_the_shared_grant_which_ends_by_its_own_rel
     EXPECT_GT(upgraded.granted.first, old.granted.last);
     EXPECT_EQ(ask(locks, writer).granted.first, upgraded.granted.first) << "asked again";
     EXPECT_EQ(holders(others), "sx");
-    EXPECT_EQ(ask(others, wish(claim_mode::shared)).result, ask_result::busy);
+    EXPECT_EQ(ask(others, claim_of(claim_mode::shared)).result, ask_result::busy);
     EXPECT_TRUE(renew(locks, old.granted));
     EXPECT_TRUE(release(locks, old.granted));
     EXPECT_EQ(holders(others), "x");
     EXPECT_TRUE(renew(locks, upgraded.granted));
-    EXPECT_EQ(ask(others, wish(claim_mode::shared)).result, ask_result::busy);
+    EXPECT_EQ(ask(others, claim_of(claim_mode::shared)).result, ask_result::busy);
     EXPECT_TRUE(release(locks, upgraded.granted));
     EXPECT_EQ(holders(others), "");
   });
@@ -96,14 +96,14 @@ TEST_P(upgrades, one_that_is_withdrawn_leaves_the_shared_grant_as_it_was) {
   play_with_readers([this] {
     const client locks = stage().connect();
     const client others = stage().connect();
-    const auto reader = wish(claim_mode::shared);
+    const auto reader = claim_of(claim_mode::shared);
     const auto old = ask(locks, reader);
     const auto writer = upgrade_of(reader);
     ASSERT_EQ(ask(locks, writer).result, ask_result::granted);
     withdraw(locks, writer);
     withdraw(locks, writer);
     EXPECT_EQ(holders(others), "s");
-    const auto other = ask(others, wish(claim_mode::shared));
+    const auto other = ask(others, claim_of(claim_mode::shared));
     EXPECT_EQ(other.result, ask_result::granted);
     EXPECT_EQ(ask(locks, upgrade_of(reader)).result, ask_result::busy) << "others share";
     EXPECT_TRUE(renew(locks, old.granted));
@@ -117,9 +117,9 @@ TEST_P(upgrades, behind_another_exclusive_claim_it_is_refused_at_once) {
     if (!stage().traits().first_come) return;
     const client locks = stage().connect();
     const client others = stage().connect();
-    const auto reader = wish(claim_mode::shared);
+    const auto reader = claim_of(claim_mode::shared);
     const auto old = ask(locks, reader);
-    const auto first = wish(claim_mode::exclusive, true);
+    const auto first = claim_of(claim_mode::exclusive, true);
     ASSERT_EQ(ask(others, first).result, ask_result::in_line);
     for (const bool waits : {true, false}) {
       EXPECT_EQ(code_of([&] { (void)ask(locks, upgrade_of(reader, waits)); }),
@@ -139,15 +139,15 @@ TEST_P(upgrades, a_downgrade_keeps_the_fence_and_lets_readers_in_and_no_writer) 
   play_with_readers([this] {
     const client locks = stage().connect();
     const client others = stage().connect();
-    const auto held = ask(locks, wish(claim_mode::exclusive));
+    const auto held = ask(locks, claim_of(claim_mode::exclusive));
     ASSERT_EQ(held.result, ask_result::granted);
     for (int i = 0; i < 2; ++i) EXPECT_TRUE(renew(locks, held.granted, true)) << "may be repeated";
     const lock_info seen = others.look("stock");
     ASSERT_EQ(seen.holders.size(), 1U);
     EXPECT_EQ(seen.holders[0].fence, held.granted.first);
     EXPECT_EQ(seen.holders[0].mode, claim_mode::shared);
-    EXPECT_EQ(ask(others, wish(claim_mode::exclusive)).result, ask_result::busy);
-    const auto other = ask(others, wish(claim_mode::shared));
+    EXPECT_EQ(ask(others, claim_of(claim_mode::exclusive)).result, ask_result::busy);
+    const auto other = ask(others, claim_of(claim_mode::shared));
     EXPECT_EQ(other.result, ask_result::granted);
     EXPECT_TRUE(renew(locks, held.granted));
     EXPECT_TRUE(release(others, other.granted));

@@ -156,7 +156,7 @@ TEST_P(permits, a_try_never_fails_while_there_are_enough) {
     for (int round = 0; round < 10; ++round) {
       std::atomic<int> failed{0};
       std::atomic<int> in{0};
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (const client& each : locks) {
         for (int t = 0; t < threads_each; ++t) {
           threads.start([&] {
@@ -183,7 +183,7 @@ TEST_P(permits, tries_beside_waiters_that_fit_are_not_confused) {
     semaphore theirs{others, "name", 4};
     auto held = lock.acquire(3);
     std::atomic<bool> in{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       const hold many = lock.acquire(4);
       in = true;
@@ -201,11 +201,11 @@ TEST_P(permits, tries_beside_waiters_that_fit_are_not_confused) {
   });
 }
 
-TEST_P(permits, a_wish_for_all_is_not_starved_by_wishes_for_one) {
+TEST_P(permits, a_request_for_all_is_not_starved_by_requests_for_one) {
   play([this] {
     constexpr std::int32_t n = 4;
     options how;
-    how.who = "the-wish-for-all";
+    how.who = "the-request-for-all";
     const client greedy = stage().connect(how);
     if (refused_by_this_engine(greedy)) return;
     const auto it_waits = [&] {
@@ -223,7 +223,7 @@ TEST_P(permits, a_wish_for_all_is_not_starved_by_wishes_for_one) {
     std::atomic<bool> over{false};
     time_point waits = time_point::max();
     time_point leaves{};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int i = 0; i < 8; ++i) {
       threads.start([&, i] {
         const client locks = stage().connect();
@@ -263,19 +263,19 @@ TEST_P(permits, a_wish_for_all_is_not_starved_by_wishes_for_one) {
 TEST_P(permits, first_come_is_first_served_where_it_is_promised) {
   play([this] {
     constexpr std::int32_t n = 3;
-    constexpr std::int32_t wishes[] = {3, 1, 2, 3, 2, 2, 1, 1};
+    constexpr std::int32_t requests[] = {3, 1, 2, 3, 2, 2, 1, 1};
     const client holder = stage().connect();
     if (refused_by_this_engine(holder)) return;
     semaphore held{holder, "name", n};
     auto all = held.acquire(n);
     std::mutex guard;
-    std::vector<fence> fences(std::size(wishes));
-    crew threads{stage().clock()};
-    for (std::size_t i = 0; i < std::size(wishes); ++i) {
+    std::vector<fence> fences(std::size(requests));
+    thread_group threads{stage().clock()};
+    for (std::size_t i = 0; i < std::size(requests); ++i) {
       threads.start([&, i] {
         const client locks = stage().connect();
         semaphore lock{locks, "name", n};
-        const hold mine = lock.acquire(wishes[i]);
+        const hold mine = lock.acquire(requests[i]);
         stage().sleep(2ms);
         const std::lock_guard locked{guard};
         fences[i] = mine.fence();

@@ -23,7 +23,7 @@ TEST_P(permit_waits, as_many_get_in_as_there_is_room_for) {
     auto all = held.acquire(5);
     std::atomic<int> inside{0};
     std::atomic<bool> go{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (std::size_t i = 0; i < 4; ++i) {  // 2 and 2 fit, the third waits, and the fourth behind it
       threads.start([&] {
         const client locks = stage().connect();
@@ -53,7 +53,7 @@ TEST_P(permit_waits, threads_of_one_client_use_all_there_are) {
     std::atomic<int> inside{0};
     std::atomic<int> most{0};
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (int t = 0; t < 12; ++t) {
         threads.start([&] {
           for (int i = 0; i < 10; ++i) {
@@ -121,7 +121,7 @@ TEST_P(permit_waits, those_that_end_leave_nothing_and_the_next_is_served) {
     EXPECT_TRUE(holder.look("name").line.empty());
     std::stop_source stop;
     std::atomic<int> empty{0};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       EXPECT_FALSE(lock.try_acquire_for(10min, 3, {.lease = {}, .stop = stop.get_token()}));
     });
@@ -131,7 +131,7 @@ TEST_P(permit_waits, those_that_end_leave_nothing_and_the_next_is_served) {
     lock.acquire_async([&](const acquire_result& got) { empty += got.hold ? 0 : 1; }, 3, {},
                        duration{20ms});
     EXPECT_TRUE(eventually([&] { return empty == 1; }));
-    // One is left: it waits only because a wish for three stands before it.
+    // One is left: it waits only because a request for three stands before it.
     threads.start([&] { EXPECT_TRUE(theirs.try_acquire_for(20s)); });
     if (stage().traits().first_come) {
       EXPECT_TRUE(eventually([&] { return holder.look("name").line.size() >= 2; }));
@@ -211,13 +211,13 @@ TEST_P(permit_waits, a_receipt_keeps_them_until_it_is_taken_up_and_given_back) {
     auto held = lock.acquire(2);
     auto stays = lock.acquire(1);
     const fence token = held.fence();
-    const receipt paper = held.detach();
+    const receipt given = held.detach();
     EXPECT_FALSE(theirs.try_acquire());
-    auto adopted = others.adopt(receipt::parse(paper.to_string()));
+    auto adopted = others.adopt(receipt::parse(given.to_string()));
     EXPECT_EQ(adopted.fence(), token);
     EXPECT_EQ(adopted.mode(), claim_mode::permit);
     EXPECT_FALSE(theirs.try_acquire());
-    EXPECT_EQ(code_of([&] { (void)locks.adopt(paper); }), errc::lost);
+    EXPECT_EQ(code_of([&] { (void)locks.adopt(given); }), errc::lost);
     EXPECT_EQ(stays.release(), release_result::released);
     EXPECT_FALSE(theirs.try_acquire(2));
     EXPECT_TRUE(theirs.try_acquire(1));
@@ -236,7 +236,7 @@ TEST_P(permit_waits, with_every_wake_up_dropped_the_periodic_look_grants) {
     stage().drop_wake_ups(true);
     auto all = held.acquire(3);
     std::atomic<time_point> in{time_point{}};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       const hold mine = lock.acquire(2);
       in = stage().now();

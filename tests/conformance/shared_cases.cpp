@@ -60,7 +60,7 @@ class sharing : public conformance_case {
     std::mutex guard;
     outcome seen;
     std::atomic<bool> over{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (std::size_t i = 0; i < 6; ++i) {
       threads.start([&, i] {
         shared_mutex lock{of_readers[i % of_readers.size()], "name"};
@@ -187,7 +187,7 @@ TEST_P(sharing, a_thread_that_would_wait_for_itself_is_told_at_once) {
     lock.unlock();
     lock.lock_shared();
     every_way_is_refused();
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {  // another thread may read beside it
       EXPECT_TRUE(lock.try_lock_shared());
       EXPECT_NE(lock.fence(), fence{});
@@ -256,7 +256,7 @@ TEST_P(sharing, a_reader_does_not_overtake_a_waiting_writer_of_its_own_client) {
     auto first = lock.acquire_shared();
     std::atomic<bool> in{false};
     std::atomic<bool> go{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       const hold mine = lock.acquire();
       in = true;
@@ -287,7 +287,7 @@ TEST_P(sharing, all_readers_that_wait_for_a_writer_come_in_together) {
     std::atomic<int> inside{0};
     std::mutex guard;
     std::set<fence> fences;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (int c = 0; c < clients; ++c) {
       const client locks = stage().connect();
       for (int t = 0; t < each; ++t) {
@@ -323,7 +323,7 @@ TEST_P(sharing, new_readers_get_in_beside_old_ones_after_a_waiting_writer_gave_u
     const hold old = lock.acquire_shared();
     for (const bool by_stop : {true, false}) {
       std::stop_source stop;
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       threads.start([&] {
         const duration wait = by_stop ? duration{10min} : duration{300ms};
         EXPECT_FALSE(wanted.try_acquire_for(wait, {.stop = stop.get_token()}));
@@ -354,7 +354,7 @@ TEST_P(sharing, waits_that_end_leave_nothing_behind) {
     EXPECT_TRUE(holder.look("name").line.empty());
     std::stop_source stop;
     std::atomic<int> empty{0};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       EXPECT_EQ(code_of([&] { (void)lock.acquire_shared({.stop = stop.get_token()}); }),
                 errc::timed_out);
@@ -394,15 +394,15 @@ TEST_P(sharing, a_receipt_of_a_reader_keeps_the_name_shared) {
     shared_mutex theirs{others, "name"};
     auto held = lock.acquire_shared();
     const fence token = held.fence();
-    const receipt paper = held.detach();
+    const receipt given = held.detach();
     EXPECT_TRUE(theirs.try_acquire_shared());
     EXPECT_FALSE(theirs.try_acquire());
-    auto adopted = others.adopt(receipt::parse(paper.to_string()));
+    auto adopted = others.adopt(receipt::parse(given.to_string()));
     EXPECT_EQ(adopted.fence(), token);
     EXPECT_EQ(adopted.mode(), claim_mode::shared);
     EXPECT_TRUE(lock.try_acquire_shared());
     EXPECT_FALSE(lock.try_acquire());
-    EXPECT_EQ(code_of([&] { (void)locks.adopt(paper); }), errc::lost);
+    EXPECT_EQ(code_of([&] { (void)locks.adopt(given); }), errc::lost);
     EXPECT_EQ(adopted.release(), release_result::released);
     EXPECT_TRUE(theirs.try_acquire());
   });

@@ -58,7 +58,7 @@ TEST_P(shared_grant, threads_share_it_too) {
     std::mutex guard;
     std::set<fence> fences{first.fence()};
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (int t = 0; t < 8; ++t) {
         threads.start([&] {
           for (int i = 0; i < 50; ++i) {
@@ -127,7 +127,7 @@ TEST_P(shared_grant, readers_that_queued_before_the_claim_go_in_with_it_although
     }
     std::atomic<bool> go{false};
     std::atomic<bool> wrote{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       const hold mine = first.acquire();
       EXPECT_TRUE(eventually([&] { return go.load(); }, 60s));
@@ -163,7 +163,7 @@ TEST_P(shared_grant, nobody_joins_it_while_a_writer_of_another_client_is_known_t
     auto first = lock.acquire_shared();
     fence of_writer;
     fence of_late_reader;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { of_writer = wanted.acquire().fence(); });
     EXPECT_TRUE(line_reaches(locks, "name", 1));
     EXPECT_TRUE(eventually([&] { return !lock.try_acquire_shared(); }));
@@ -254,11 +254,11 @@ TEST_P(shared_grant, only_its_last_user_can_be_written_down) {
     EXPECT_TRUE(second.valid());
     const fence token = first.fence();
     EXPECT_EQ(second.release(), release_result::released);
-    const receipt paper = first.detach();
+    const receipt given = first.detach();
     EXPECT_FALSE(theirs.try_acquire());
-    // Readers that come now have nothing to do with the paper.
+    // Readers that come now have nothing to do with the receipt.
     auto third = lock.acquire_shared();
-    auto adopted = others.adopt(paper);
+    auto adopted = others.adopt(given);
     EXPECT_EQ(adopted.fence(), token);
     EXPECT_EQ(adopted.release(), release_result::released);
     EXPECT_TRUE(third.valid());

@@ -69,7 +69,7 @@ TEST_P(striped, many_who_come_first_agree_on_one_number) {
     if (!stage().traits().cells) return;
     std::atomic<int> agreed{0};
     std::atomic<int> conflicts{0};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (std::uint32_t t = 0; t < 8; ++t) {
       threads.start([&, t] {
         const client locks = stage().connect();
@@ -141,7 +141,7 @@ TEST_P(striped, sets_of_keys_in_any_order_never_deadlock) {
     constexpr int times = 10;
     std::atomic<std::int64_t> expected{0};
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (unsigned t = 0; t < 6; ++t) {
         threads.start([&, t] {
           const client locks = steady();

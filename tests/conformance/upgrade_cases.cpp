@@ -82,7 +82,7 @@ TEST_P(upgrading, it_waits_until_the_readers_of_other_clients_have_left) {
     EXPECT_FALSE(lock.try_upgrade(held));
     expect_shared(held, before);
     std::atomic<bool> done{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       lock.upgrade(held);
       done = true;
@@ -121,7 +121,7 @@ TEST_P(upgrading, it_waits_until_the_readers_on_the_same_grant_have_left) {
     EXPECT_TRUE(third.valid());
     EXPECT_TRUE(theirs.try_acquire_shared());  // the one that gave up left nothing behind
     std::atomic<bool> done{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       lock.upgrade(held);
       done = true;
@@ -151,7 +151,7 @@ TEST_P(upgrading, a_writer_that_waits_already_is_told_at_once_and_the_shared_hol
       auto held = lock.acquire_shared();
       const fence before = held.fence();
       fence of_writer;
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       threads.start([&] { of_writer = (of_own_client ? lock : theirs).acquire().fence(); });
       EXPECT_TRUE(eventually([&] { return !lock.try_acquire_shared(); }));
       if (!of_own_client) {
@@ -180,7 +180,7 @@ TEST_P(upgrading, of_two_exactly_one_is_told_of_the_conflict_and_keeps_its_share
       std::atomic<int> reading{0};
       std::atomic<int> conflicts{0};
       std::atomic<int> upgraded{0};
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (shared_mutex& lock : locks_of_two) {
         threads.start([&] {
           auto held = lock.acquire_shared();
@@ -222,7 +222,7 @@ TEST_P(upgrading, one_that_ends_by_time_or_stop_keeps_the_shared_hold_and_leaves
     EXPECT_TRUE(others.look("name").line.empty());
     for (const bool throwing : {false, true}) {
       std::stop_source stop;
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       threads.start([&] {
         if (throwing) {
           EXPECT_EQ(code_of([&] { lock.upgrade(held, stop.get_token()); }), errc::timed_out);
@@ -256,7 +256,7 @@ TEST_P(upgrading, readers_that_waited_behind_one_that_gave_up_get_in) {
     auto held = lock.acquire_shared();
     const hold beside = theirs.acquire_shared();
     std::stop_source stop;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_FALSE(lock.try_upgrade_for(held, 10min, stop.get_token())); });
     EXPECT_TRUE(line_reaches(others, "name", 1));
     threads.start([&] { EXPECT_TRUE(behind.try_acquire_shared_for(20s)); });
@@ -312,7 +312,7 @@ TEST_P(upgrading, a_shared_hold_lost_while_it_waits_is_told_and_leaves_nothing) 
     shared_mutex theirs{others, "name"};
     auto held = lock.acquire_shared();
     const auto beside = theirs.acquire_shared();
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_EQ(code_of([&] { lock.upgrade(held); }), errc::lost); });
     EXPECT_TRUE(line_reaches(others, "name", 1));
     EXPECT_TRUE(others.break_lock("name", held.owner()));

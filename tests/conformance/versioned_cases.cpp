@@ -37,7 +37,7 @@ TEST_P(optimistic, sixty_four_writers_lose_no_update) {
     std::atomic<int> ready{0};
     std::atomic<std::uint64_t> retries{0};
     {
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       for (int i = 0; i < writers; ++i) {
         threads.start([&] {
           const client locks = stage().connect();
@@ -178,7 +178,7 @@ TEST_P(optimistic, when_others_wrote_behind_a_lost_answer_nobody_guesses) {
     versioned theirs{others, "number"};
     EXPECT_TRUE(theirs.update(one_more));
     stage().lose_next_answer(observer::verb::swap_cell);
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       try {
         mine.update(one_more);

@@ -55,7 +55,7 @@ TEST_P(waiting, a_cancelled_wait_leaves_nothing_behind) {
     mutex lock{locks, "name"};
     const std::scoped_lock guard{held};
     std::stop_source stop;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_FALSE(lock.acquire(stop.get_token())); });
     EXPECT_TRUE(line_reaches(holder, "name", 1));
     stop.request_stop();
@@ -114,7 +114,7 @@ TEST_P(waiting, who_waits_behind_a_cancelled_waiter_is_served) {
     mutex third{locks[2], "name"};
     auto held = first.acquire();
     std::stop_source stop;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_FALSE(second.acquire(stop.get_token())); });
     EXPECT_TRUE(line_reaches(locks[0], "name", 1));
     threads.start([&] { EXPECT_TRUE(third.try_acquire_for(20s)); });
@@ -143,7 +143,7 @@ TEST_P(waiting, the_longest_wait_does_not_overflow) {
     mutex held{holder, "name"};
     mutex lock{locks, "name"};
     auto guard = held.acquire();
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_TRUE(lock.try_acquire_for(std::chrono::hours::max())); });
     threads.start([&] { EXPECT_TRUE(lock.try_acquire_for(duration::max())); });
     threads.start([&] {

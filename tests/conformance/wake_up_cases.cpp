@@ -17,6 +17,14 @@ bool woken(const seam::traits& about, acquire_cause cause) {
   return cause == acquire_cause::pushed || cause == acquire_cause::looked;
 }
 
+/// Seen in line is not yet told to wait: an ask of several requests is granted by its own answer
+/// if the lock becomes free before the last of them. What the same client asks behind it has its
+/// answer behind it, too.
+void let_its_ask_be_answered(const client& waiting) {
+  mutex beside{waiting, "beside"};
+  EXPECT_EQ(beside.acquire().release(), release_result::released);
+}
+
 TEST_P(wake_up, a_release_grants_the_waiter_by_its_wake_up) {
   play([this] {
     const auto heard = std::make_shared<listener>();
@@ -26,19 +34,20 @@ TEST_P(wake_up, a_release_grants_the_waiter_by_its_wake_up) {
     mutex lock{locks, "name"};
     auto first = held.acquire();
     std::atomic<time_point> in{time_point{}};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       const hold second = lock.acquire();
       in = stage().now();
       EXPECT_GT(second.fence(), first.fence());
     });
     EXPECT_TRUE(line_reaches(holder, "name", 1));
+    let_its_ask_be_answered(locks);
     const time_point released = stage().now();
     EXPECT_EQ(first.release(), release_result::released);
     threads.join();
-    ASSERT_EQ(heard->grants().size(), 1U);
-    EXPECT_TRUE(woken(stage().traits(), heard->grants()[0].cause))
-        << to_string(heard->grants()[0].cause);
+    ASSERT_EQ(heard->grants().size(), 2U);
+    EXPECT_TRUE(woken(stage().traits(), heard->grants()[1].cause))
+        << to_string(heard->grants()[1].cause);
     EXPECT_LE(in.load() - released, stage().bounds().wake_up);
   });
 }
@@ -57,11 +66,12 @@ TEST_P(wake_up, a_release_grants_an_asynchronous_waiter_by_its_wake_up) {
       ++called;
     });
     EXPECT_TRUE(line_reaches(holder, "name", 1));
+    let_its_ask_be_answered(locks);
     EXPECT_EQ(called, 0);
     first.release();
     EXPECT_TRUE(eventually([&] { return called == 1; }, stage().bounds().wake_up));
-    ASSERT_EQ(heard->grants().size(), 1U);
-    EXPECT_TRUE(woken(stage().traits(), heard->grants()[0].cause));
+    ASSERT_EQ(heard->grants().size(), 2U);
+    EXPECT_TRUE(woken(stage().traits(), heard->grants()[1].cause));
   });
 }
 
@@ -75,7 +85,7 @@ TEST_P(wake_up, with_every_wake_up_dropped_the_periodic_look_grants) {
     stage().drop_wake_ups(true);
     for (int round = 0; round < 5; ++round) {
       auto first = held.acquire();
-      crew threads{stage().clock()};
+      thread_group threads{stage().clock()};
       std::atomic<time_point> in{time_point{}};
       threads.start([&] {
         const hold second = lock.acquire();
@@ -121,7 +131,7 @@ TEST_P(wake_up, waiters_outlive_a_restart_of_the_server) {
     mutex held{holder, "name"};
     mutex lock{locks, "name"};
     auto first = held.acquire();
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] { EXPECT_TRUE(lock.try_acquire_for(20s)); });
     EXPECT_TRUE(line_reaches(holder, "name", 1));
     stage().restart_server();
@@ -139,7 +149,7 @@ TEST_P(wake_up, first_come_is_first_served_where_it_is_promised) {
     auto first = held.acquire();
     std::mutex guard;
     std::vector<std::size_t> order;
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     for (std::size_t i = 0; i < waiters; ++i) {
       threads.start([&, i] {
         const client locks = stage().connect();
@@ -168,7 +178,7 @@ TEST_P(wake_up, a_newcomer_does_not_overtake_the_line) {
     mutex late{newcomer, "name"};
     auto first = held.acquire();
     std::atomic<bool> go{false};
-    crew threads{stage().clock()};
+    thread_group threads{stage().clock()};
     threads.start([&] {
       const hold mine = lock.acquire();
       EXPECT_TRUE(eventually([&] { return go.load(); }));

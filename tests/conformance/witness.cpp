@@ -84,6 +84,12 @@ void witnessed::note_loss() {
 
 void witnessed::note_renewal() { note_renewal(where_.now()); }
 
+// Over by now, it was renewed in time, and is seen late by a process that was stopped.
+void witnessed::note_renewal_idly() {
+  const time_point now = where_.now();
+  note_renewal(hold_.expires_at() <= now ? unseen : now);
+}
+
 void witnessed::note_renewal(time_point when) {
   const std::lock_guard guard{noting};
   const time_point moved = hold_.expires_at();
@@ -209,9 +215,9 @@ std::unique_ptr<witnessed> acquire(const surroundings& where, semaphore& lock, s
 }
 
 std::unique_ptr<witnessed> adopt(const surroundings& where, const client& locks,
-                                 const receipt& paper) {
-  hold held = locks.adopt(paper);
-  auto record = where.book->pretends({.proc = where.proc, .lock = paper.name.str()}, held.fence());
+                                 const receipt& given) {
+  hold held = locks.adopt(given);
+  auto record = where.book->pretends({.proc = where.proc, .lock = given.name.str()}, held.fence());
   return std::make_unique<witnessed>(where, std::move(held), std::move(record));
 }
 

@@ -49,6 +49,8 @@ class witnessed {
   /// Shows the fence to the resource; false when it refuses.
   bool write(std::int64_t value);
   release_result release();
+  /// Writes down that it was renewed, if it was: for whoever holds without working.
+  void note_renewal_idly();
 
   /// The exclusive hold of a shared_mutex becomes shared.
   void downgrade(shared_mutex& lock);
@@ -84,7 +86,7 @@ std::unique_ptr<witnessed> acquire(const surroundings& where, semaphore& lock, s
 
 /// Takes up a receipt. Not for a history that is judged: one grant has two holders there.
 std::unique_ptr<witnessed> adopt(const surroundings& where, const client& locks,
-                                 const receipt& paper);
+                                 const receipt& given);
 
 /// So many times: acquire, read, work, write one more, release. How many writes were accepted.
 int increment(const surroundings& where, mutex& lock, int times, duration work,

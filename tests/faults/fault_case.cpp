@@ -48,8 +48,30 @@ checker::verdict fault_case::judge(checker::check_options how) {
   return verdict;
 }
 
-void fault_case::expect_nothing_left() {
-  const bool clean = eventually([this] { return leftovers().empty(); });
+fault_case::pair fault_case::holder_and_waiter(const client& viewer, duration of_holder,
+                                               duration of_next) {
+  pair both{.holder = begin("holder", of_holder), .next = begin("next", of_next), .first = {}};
+  both.first = fence_in(both.holder->say("acquire name 20000"));
+  both.next->send("acquire name 60000");
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
+  return both;
+}
+
+fence fault_case::take_and_release(const std::string& name, duration with_lease) {
+  options how;
+  how.lease = with_lease;
+  const client locks = reach(how);
+  mutex lock{locks, name};
+  auto held = conformance::acquire(here(), lock, 20s);
+  EXPECT_TRUE(held);
+  if (!held) return {};
+  const fence given = held->held().fence();
+  EXPECT_EQ(held->release(), release_result::released);
+  return given;
+}
+
+void fault_case::expect_nothing_left(duration within) {
+  const bool clean = eventually([this] { return leftovers().empty(); }, within);
   std::string left;
   for (const std::string& each : leftovers()) left += each + '\n';
   EXPECT_TRUE(clean) << left;

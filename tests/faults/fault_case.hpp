@@ -1,5 +1,5 @@
-// What the cases of the fault suite have in common, whatever the engine: a scene with a server and
-// processes, and the checker.
+// What the cases of the fault suite have in common, whatever the engine: a testbed with a server
+// and processes, and the checker.
 //
 // Cases are called by their row of the fault matrix (README.md). Leases are a second, so that
 // waiting for them is bearable; what must last has a longer one.
@@ -81,8 +81,8 @@ struct ears {
 
 class fault_case : public testing::Test {
  protected:
-  static bool line_reaches(const client& eyes, const std::string& name, std::size_t waiters) {
-    return eventually([&] { return eyes.look(name).line.size() == waiters; });
+  static bool line_reaches(const client& viewer, const std::string& name, std::size_t waiters) {
+    return eventually([&] { return viewer.look(name).line.size() == waiters; });
   }
   /// When that process says that it holds the name; it was told to acquire it before.
   static time_point in_at(real_actor& who);
@@ -101,8 +101,30 @@ class fault_case : public testing::Test {
     return {.calm_bound = look_cap, .after_fault_bound = lease + 5s, .loss_slack = stall};
   }
   /// Nobody holds or waits for anything any more.
-  void expect_nothing_left();
+  void expect_nothing_left(duration within = 20s);
 
+  /// Two processes: one holds `name`, the other stands in line for it.
+  struct pair {
+    std::unique_ptr<real_actor> holder;
+    std::unique_ptr<real_actor> next;
+    fence first;
+  };
+  pair holder_and_waiter(const client& viewer, duration of_holder, duration of_next);
+  /// Takes and gives back the name as somebody new; its fence.
+  fence take_and_release(const std::string& name, duration with_lease);
+  /// A request that takes no longer than that, tried once.
+  static options impatient(duration timeout) {
+    options how;
+    how.timeout = timeout;
+    how.retry.tries = 0;
+    return how;
+  }
+
+  /// A client of this process, and another process.
+  virtual client reach(options how) = 0;
+  virtual std::unique_ptr<real_actor> begin(const std::string& name, duration with_lease) = 0;
+  /// This process as one that acts, number 0 in the history.
+  virtual conformance::surroundings here() = 0;
   virtual checker::history history() = 0;
   virtual std::vector<std::string> leftovers() = 0;
 
@@ -110,43 +132,46 @@ class fault_case : public testing::Test {
   std::size_t expected_overlaps_ = 0;
 };
 
-/// With the scene of one engine.
-template <class Scene>
+/// With the testbed of one engine.
+template <class Testbed>
 class fault_case_in : public fault_case {
  protected:
-  using how_to_start = typename Scene::how_to_start;
+  using how_to_start = typename Testbed::how_to_start;
 
   template <class... Arguments>
   explicit fault_case_in(Arguments&&... arguments)
-      : scene_{std::forward<Arguments>(arguments)...} {}
+      : testbed_{std::forward<Arguments>(arguments)...} {}
 
-  Scene& scene() { return scene_; }
+  Testbed& testbed() { return testbed_; }
 
-  /// This process as one that acts, number 0 in the history.
-  conformance::surroundings here() {
+  conformance::surroundings here() override {
     return {.proc = 0,
             .clock = &seam::real_clock(),
             .sleep = sleep_for_real,
-            .resource = &scene_.numbers(),
-            .book = &scene_.book()};
+            .resource = &testbed_.numbers(),
+            .book = &testbed_.book()};
   }
   client connect(duration with_lease = long_lease, options how = {}) {
     how.lease = with_lease;
-    return scene_.connect(how);
+    return testbed_.connect(how);
   }
   std::unique_ptr<real_actor> start(const std::string& name, duration with_lease = lease,
                                     const how_to_start& how = {}) {
-    return scene_.start_process(name, with_lease, how);
+    return testbed_.start_process(name, with_lease, how);
   }
   void note(checker::fault what, const std::string& lock = {}) {
-    scene_.book().nemesis(now(), what, checker::event::nobody, lock);
+    testbed_.book().nemesis(now(), what, checker::event::nobody, lock);
   }
 
-  checker::history history() override { return scene_.history(); }
-  std::vector<std::string> leftovers() override { return scene_.leftovers(); }
+  client reach(options how) override { return testbed_.connect(std::move(how)); }
+  std::unique_ptr<real_actor> begin(const std::string& name, duration with_lease) override {
+    return testbed_.start_process(name, with_lease);
+  }
+  checker::history history() override { return testbed_.history(); }
+  std::vector<std::string> leftovers() override { return testbed_.leftovers(); }
 
  private:
-  Scene scene_;
+  Testbed testbed_;
 };
 
 }  // namespace crosslock::faults

@@ -1,7 +1,7 @@
 // Cases of the redis engine on a single server.
 #pragma once
 
-#include "conformance/fixtures/redis_scene.hpp"
+#include "conformance/fixtures/redis_testbed.hpp"
 #include "faults/fault_case.hpp"
 
 namespace crosslock::faults {
@@ -12,7 +12,7 @@ using proxy::fate;
 using proxy::way;
 using verb = observer::verb;
 
-class redis_case : public fault_case_in<conformance::redis_scene> {
+class redis_case : public fault_case_in<conformance::redis_testbed> {
  protected:
   /// From the end of a lease until the next is in: the row L of the matrix.
   static constexpr duration after_lease = 500ms + stall;
@@ -21,29 +21,35 @@ class redis_case : public fault_case_in<conformance::redis_scene> {
 
   using fault_case_in::fault_case_in;
 
-  servers::redis_server& server() { return scene().server(); }
-  proxy::door& wire(const real_actor& of) { return scene().wire(of); }
-  proxy::door& own_wire() { return scene().wire(0); }
+  servers::redis_server& server() { return testbed().server(); }
+  proxy::door& wire(const real_actor& of) { return testbed().wire(of); }
+  proxy::door& own_wire() { return testbed().wire(0); }
 
-  /// Two processes: one holds `name`, the other stands in line for it.
-  struct pair {
-    std::unique_ptr<real_actor> holder;
-    std::unique_ptr<real_actor> next;
-    fence first;
-  };
-  pair holder_and_waiter(const client& eyes, duration of_holder = lease,
-                         duration of_next = long_lease);
+  pair holder_and_waiter(const client& viewer, duration of_holder = lease,
+                         duration of_next = long_lease) {
+    return fault_case::holder_and_waiter(viewer, of_holder, of_next);
+  }
+  fence take_and_release(const std::string& name) {
+    return fault_case::take_and_release(name, long_lease);
+  }
+};
 
-  /// Takes and gives back the name as somebody new; its fence.
-  fence take_and_release(const std::string& name);
+/// Its server has a port, so that another may be its replica.
+class redis_with_replica : public redis_case {
+ protected:
+  redis_with_replica() : redis_case{with_port()} {}
 
-  /// A request that takes no longer than that, tried once.
-  static options impatient(duration timeout) {
-    options how;
-    how.timeout = timeout;
-    how.retry.tries = 0;
+  static servers::redis_options with_port() {
+    auto how = conformance::redis_testbed::durable();
+    how.tcp = true;
     return how;
   }
+  static servers::redis_options replica_of(const servers::redis_server& primary) {
+    return {.tcp = true,
+            .settings = {{"replicaof", "127.0.0.1 " + std::to_string(primary.port())}}};
+  }
+  /// It has all that its primary has.
+  static bool follows(servers::redis_server& replica, servers::redis_server& primary);
 };
 
 /// The rows of the matrix, for this engine.

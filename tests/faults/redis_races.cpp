@@ -24,7 +24,7 @@ class redis_races : public redis_case {
 };
 
 TEST_F(redis_races, F31_a_push_before_the_answer_to_the_ask) {
-  const client eyes = connect();
+  const client viewer = connect();
   for (const bool answer_comes : {true, false}) {
     const auto holder = start("holder", long_lease);
     const auto waiter =
@@ -36,7 +36,7 @@ TEST_F(redis_races, F31_a_push_before_the_answer_to_the_ask) {
     const auto pushed = line.add({.going = way::to_client, .matches = proxy::is_push()});
     waiter->send("acquire name 60000");
     ASSERT_TRUE(line.await(held));
-    EXPECT_TRUE(line_reaches(eyes, "name", 1));
+    EXPECT_TRUE(line_reaches(viewer, "name", 1));
     const time_point released = now();
     EXPECT_EQ(holder->say("release name"), "released");
     ASSERT_TRUE(line.await(pushed));
@@ -56,8 +56,8 @@ TEST_F(redis_races, F31_a_push_before_the_answer_to_the_ask) {
 }
 
 TEST_F(redis_races, F31_a_push_after_the_end_of_its_offer_and_a_new_place_is_dropped) {
-  const client eyes = connect();
-  const auto [holder, waiter, first] = holder_and_waiter(eyes, long_lease, lease);
+  const client viewer = connect();
+  const auto [holder, waiter, first] = holder_and_waiter(viewer, long_lease, lease);
   const auto third = start("third", long_lease);
   proxy::door& line = wire(*waiter);
   // Nothing reaches the waiter, and nothing comes from it, but its connections live.
@@ -72,7 +72,7 @@ TEST_F(redis_races, F31_a_push_after_the_end_of_its_offer_and_a_new_place_is_dro
   line.remove(requests);
   line.release();
   // The old push has come with that, too: whatever the order, third is the only one inside.
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   EXPECT_EQ(third->say("work name 2500"), "held");
   EXPECT_FALSE(waiter->has_answered());
   EXPECT_EQ(third->say("release name"), "released");
@@ -86,8 +86,8 @@ TEST_F(redis_races, F31_a_push_after_the_end_of_its_offer_and_a_new_place_is_dro
 }
 
 TEST_F(redis_races, F31_an_old_push_that_comes_while_in_line_again_is_dropped) {
-  const client eyes = connect();
-  const auto [holder, waiter, first] = holder_and_waiter(eyes, long_lease, lease);
+  const client viewer = connect();
+  const auto [holder, waiter, first] = holder_and_waiter(viewer, long_lease, lease);
   const auto third = start("third", long_lease);
   proxy::door& line = wire(*waiter);
   const auto pushes = hold_back(line, way::to_client, proxy::is_push());
@@ -99,7 +99,7 @@ TEST_F(redis_races, F31_an_old_push_that_comes_while_in_line_again_is_dropped) {
   // Only its connection for commands goes on, anew: the push is still on its way.
   line.remove(requests);
   line.reset([](const proxy::connection_seen& each) { return !each.subscription; });
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   const auto refreshed = line.add(
       {.going = way::to_client, .matches = is_verb(verb::ask), .times = proxy::rule::always});
   ASSERT_TRUE(line.await(refreshed));  // it knows its new ticket
@@ -115,21 +115,21 @@ TEST_F(redis_races, F31_an_old_push_that_comes_while_in_line_again_is_dropped) {
 }
 
 TEST_F(redis_races, F31_a_withdrawal_that_meets_the_grant_frees_the_name_at_once) {
-  const client eyes = connect();
-  const auto [holder, impatient_one, first] = holder_and_waiter(eyes, long_lease, long_lease);
+  const client viewer = connect();
+  const auto [holder, impatient_one, first] = holder_and_waiter(viewer, long_lease, long_lease);
   // Away with the long wait of the pair: this one gives up soon.
   const auto waiter = start("waiter", long_lease);
   impatient_one->kill();
   proxy::door& line = wire(*waiter);
   const auto withdrawn = hold_back(line, way::to_server, is_verb(verb::withdraw));
   waiter->send("acquire name 700");
-  EXPECT_TRUE(line_reaches(eyes, "name", 2));
+  EXPECT_TRUE(line_reaches(viewer, "name", 2));
   ASSERT_TRUE(line.await(withdrawn));  // it has given up, and nobody knows
   EXPECT_EQ(holder->say("release name"), "released");
   const auto next = start("next", long_lease);
   next->send("acquire name 60000");
   EXPECT_TRUE(
-      eventually([&] { return eyes.look("name").line.size() >= 1 || next->has_answered(); }));
+      eventually([&] { return viewer.look("name").line.size() >= 1 || next->has_answered(); }));
   line.remove(withdrawn);
   line.release();
   const time_point let_go = now();
@@ -144,8 +144,8 @@ TEST_F(redis_races, F31_a_withdrawal_that_meets_the_grant_frees_the_name_at_once
 }
 
 TEST_F(redis_races, F31_the_subscription_is_cut_while_commands_go_on) {
-  const client eyes = connect();
-  const auto [holder, waiter, first] = holder_and_waiter(eyes, long_lease, long_lease);
+  const client viewer = connect();
+  const auto [holder, waiter, first] = holder_and_waiter(viewer, long_lease, long_lease);
   proxy::door& line = wire(*waiter);
   for (int round = 0; round < 3; ++round) {
     // Nobody can listen anew, either: the next connection is refused.
@@ -158,7 +158,7 @@ TEST_F(redis_races, F31_the_subscription_is_cut_while_commands_go_on) {
     EXPECT_EQ(waiter->say("release name"), "released");
     EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
     waiter->send("acquire name 60000");
-    EXPECT_TRUE(line_reaches(eyes, "name", 1));
+    EXPECT_TRUE(line_reaches(viewer, "name", 1));
   }
   EXPECT_EQ(holder->say("release name"), "released");
   in_at(*waiter);
@@ -167,8 +167,8 @@ TEST_F(redis_races, F31_the_subscription_is_cut_while_commands_go_on) {
 }
 
 TEST_F(redis_races, F31_the_subscription_falls_silent_while_commands_go_on) {
-  const client eyes = connect();
-  const auto [holder, waiter, first] = holder_and_waiter(eyes, long_lease, long_lease);
+  const client viewer = connect();
+  const auto [holder, waiter, first] = holder_and_waiter(viewer, long_lease, long_lease);
   proxy::door& line = wire(*waiter);
   const auto silent =
       line.add({.going = way::to_client,
@@ -183,8 +183,8 @@ TEST_F(redis_races, F31_the_subscription_falls_silent_while_commands_go_on) {
 }
 
 TEST_F(redis_races, F31_commands_are_cut_while_the_subscription_goes_on) {
-  const client eyes = connect();
-  const auto [holder, waiter, first] = holder_and_waiter(eyes, long_lease, long_lease);
+  const client viewer = connect();
+  const auto [holder, waiter, first] = holder_and_waiter(viewer, long_lease, long_lease);
   proxy::door& line = wire(*waiter);
   line.refuse_new(true);
   line.reset([](const proxy::connection_seen& each) { return !each.subscription; });
@@ -201,13 +201,13 @@ TEST_F(redis_races, F31_commands_are_cut_while_the_subscription_goes_on) {
 }
 
 TEST_F(redis_races, F31_commands_fall_silent_while_the_subscription_goes_on) {
-  const client eyes = connect();
+  const client viewer = connect();
   const auto holder = start("holder", long_lease);
   const auto waiter =
       start("waiter", long_lease, {.through = {}, .parameters = "?timeout=500ms", .url = {}});
   EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
   waiter->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   proxy::door& line = wire(*waiter);
   line.add({.going = way::to_client, .matches = is_command(), .what = fate::mute()});
   const time_point released = now();

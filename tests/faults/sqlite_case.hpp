@@ -1,12 +1,12 @@
 // Cases of the sqlite engine.
 #pragma once
 
-#include "conformance/fixtures/sqlite_scene.hpp"
+#include "conformance/fixtures/sqlite_testbed.hpp"
 #include "faults/fault_case.hpp"
 
 namespace crosslock::faults {
 
-class sqlite_case : public fault_case_in<conformance::sqlite_scene> {
+class sqlite_case : public fault_case_in<conformance::sqlite_testbed> {
  protected:
   /// From a holder's death until the next is in: the engine's promise.
   static constexpr duration seen_dead = 300ms;
@@ -15,8 +15,8 @@ class sqlite_case : public fault_case_in<conformance::sqlite_scene> {
 
   /// SQLite finds nothing wrong with the file.
   void expect_sound() {
-    EXPECT_EQ(scene().run_sql("SELECT count(*) FROM pragma_integrity_check "
-                              "WHERE integrity_check <> 'ok'"),
+    EXPECT_EQ(testbed().run_sql("SELECT count(*) FROM pragma_integrity_check "
+                                "WHERE integrity_check <> 'ok'"),
               0);
   }
 };

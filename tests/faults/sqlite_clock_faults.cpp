@@ -33,8 +33,8 @@ TEST_P(clock_step, F12_F13_leases_and_fences_do_not_follow_the_wall_clock) {
   EXPECT_EQ(stepped->say("acquire name 2500"), "busy");  // not one lease too early
   EXPECT_EQ(holder->answer(), "held");
   stepped->send("acquire name 60000");
-  const client eyes = connect();
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  const client viewer = connect();
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   holder->freeze();
   const time_point frozen = now();
   const fence second = fence_in(stepped->answer());
@@ -67,7 +67,7 @@ TEST_F(sqlite_faults, reboot_frees_everything_and_ends_receipts) {
   const receipt paper = receipt::parse(before->say("detach papers"));
   before->kill();
   other_files.close();
-  scene().run_sql("UPDATE about SET boot_id = 'another one'");
+  testbed().run_sql("UPDATE about SET boot_id = 'another one'");
   const auto after = start("after", long_lease);
   const time_point asked = now();
   EXPECT_GT(fence_in(after->say("acquire held 0")), fence_in(fences));
@@ -84,7 +84,7 @@ TEST_F(sqlite_faults, two_pid_namespaces_never_take_each_other_for_dead) {
   const auto inside =
       start("inside", lease, {.through = {"unshare", "--pid", "--fork", "--mount-proc"}});
   const auto outside = start("outside", lease);
-  const client eyes = connect();
+  const client viewer = connect();
   // Neither sees the other's pid, or sees somebody else there.
   real_actor* const pairs[][2] = {{inside.get(), outside.get()}, {outside.get(), inside.get()}};
   for (const auto& [holder, other] : pairs) {
@@ -94,7 +94,7 @@ TEST_F(sqlite_faults, two_pid_namespaces_never_take_each_other_for_dead) {
     EXPECT_EQ(holder->answer(), "held");
     // Wake-ups come through all the same.
     other->send("acquire name 60000");
-    EXPECT_TRUE(line_reaches(eyes, "name", 1));
+    EXPECT_TRUE(line_reaches(viewer, "name", 1));
     const time_point released = now();
     EXPECT_EQ(holder->say("release name"), "released");
     EXPECT_LE(in_at(*other) - released, stall);
@@ -122,10 +122,10 @@ TEST_F(sqlite_faults, a_death_in_another_pid_namespace_costs_the_lease) {
   const auto inside =
       start("inside", lease, {.through = {"unshare", "--pid", "--fork", "--mount-proc"}});
   const auto outside = start("outside", long_lease);
-  const client eyes = connect();
+  const client viewer = connect();
   EXPECT_TRUE(inside->say("acquire name 20000").starts_with("held"));
   outside->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   inside->kill();
   const time_point killed = now();
   EXPECT_LE(in_at(*outside) - killed, lease + after_lease);
@@ -142,7 +142,7 @@ TEST_F(sqlite_faults, another_time_namespace_is_refused) {
       start("elsewhere", lease, {.through = {"unshare", "--time", "--boottime", "1000", "--fork"}});
   const std::string why = elsewhere->why_it_cannot_begin();
   EXPECT_NE(why.find("time namespace"), std::string::npos) << why;
-  EXPECT_NE(why.find(scene().database().string()), std::string::npos) << why;
+  EXPECT_NE(why.find(testbed().database().string()), std::string::npos) << why;
   EXPECT_TRUE(held.valid());
   EXPECT_EQ(here_first.look("name").holders.at(0).owner, held.owner());
 }

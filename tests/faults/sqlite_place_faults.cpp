@@ -56,13 +56,13 @@ class sqlite_places : public sqlite_case {
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can act as somebody else";
     // For everybody to pass through, with the board and the resource.
-    for (const auto& each : fs::directory_iterator{scene().folder()}) {
+    for (const auto& each : fs::directory_iterator{testbed().folder()}) {
       EXPECT_EQ(::chmod(each.path().c_str(), 0666), 0);
     }
-    EXPECT_EQ(::chmod(scene().folder().c_str(), 0777), 0);
+    EXPECT_EQ(::chmod(testbed().folder().c_str(), 0777), 0);
   }
   fs::path folder(const std::string& name, mode_t mode, uid_t user, gid_t group) {
-    const fs::path made = scene().folder() / name;
+    const fs::path made = testbed().folder() / name;
     fs::create_directory(made);
     EXPECT_EQ(::chown(made.c_str(), user, group), 0);
     EXPECT_EQ(::chmod(made.c_str(), mode), 0);
@@ -93,7 +93,7 @@ TEST_F(sqlite_places, a_folder_that_is_read_only_is_denied_by_name) {
 }
 
 TEST_F(sqlite_places, a_folder_that_is_missing_is_told_by_name) {
-  const fs::path nowhere = scene().folder() / "nowhere" / "locks.db";
+  const fs::path nowhere = testbed().folder() / "nowhere" / "locks.db";
   const refusal told = connect_to(nowhere);
   EXPECT_EQ(told.code, errc::invalid_url) << told.text;
   EXPECT_NE(told.text.find("nowhere"), std::string::npos) << told.text;
@@ -142,7 +142,7 @@ TEST_F(sqlite_places, users_of_one_group_share_a_database_that_the_group_may_wri
 }
 
 TEST_F(sqlite_faults, a_file_that_is_no_database_is_refused_and_left_alone) {
-  const fs::path path = scene().folder() / "letter.db";
+  const fs::path path = testbed().folder() / "letter.db";
   const std::string text(20'000, 'a');
   std::ofstream{path} << text;
   const refusal told = connect_to(path);
@@ -159,10 +159,10 @@ TEST_F(sqlite_faults, a_damaged_database_gives_no_grant) {
       const std::scoped_lock held{lock};
     }
   }
-  scene().run_sql("PRAGMA wal_checkpoint(TRUNCATE)");
+  testbed().run_sql("PRAGMA wal_checkpoint(TRUNCATE)");
   {
-    std::fstream file{scene().database(), std::ios::in | std::ios::out | std::ios::binary};
-    for (std::uintmax_t at = 4096; at < fs::file_size(scene().database()); at += 64) {
+    std::fstream file{testbed().database(), std::ios::in | std::ios::out | std::ios::binary};
+    for (std::uintmax_t at = 4096; at < fs::file_size(testbed().database()); at += 64) {
       file.seekp(static_cast<std::streamoff>(at));
       file << "damage!!";
     }
@@ -171,18 +171,18 @@ TEST_F(sqlite_faults, a_damaged_database_gives_no_grant) {
   how.retry.tries = 0;
   how.timeout = 1s;
   try {
-    mutex lock{scene().connect(how), "a name that takes some room/7"};
+    mutex lock{testbed().connect(how), "a name that takes some room/7"};
     EXPECT_FALSE(lock.try_acquire());
     ADD_FAILURE() << "no error";
   } catch (const error& why) {
     EXPECT_EQ(why.which(), errc::protocol) << why.what();
-    EXPECT_NE(std::string{why.what()}.find(scene().database().string()), std::string::npos)
+    EXPECT_NE(std::string{why.what()}.find(testbed().database().string()), std::string::npos)
         << why.what();
   }
 }
 
 TEST_F(sqlite_faults, the_database_of_another_program_is_refused_and_left_alone) {
-  const fs::path path = scene().folder() / "foreign.db";
+  const fs::path path = testbed().folder() / "foreign.db";
   sqlite3* other = nullptr;
   ASSERT_EQ(::sqlite3_open(path.c_str(), &other), SQLITE_OK);
   EXPECT_EQ(::sqlite3_exec(other, "CREATE TABLE accounts (n); INSERT INTO accounts VALUES (7)",
@@ -198,20 +198,20 @@ TEST_F(sqlite_faults, the_database_of_another_program_is_refused_and_left_alone)
 
 TEST_F(sqlite_faults, a_newer_schema_is_refused_by_its_number) {
   connect().close();
-  scene().run_sql("PRAGMA user_version = 4711");
-  const refusal told = connect_to(scene().database());
+  testbed().run_sql("PRAGMA user_version = 4711");
+  const refusal told = connect_to(testbed().database());
   EXPECT_EQ(told.code, errc::unsupported) << told.text;
   EXPECT_NE(told.text.find("4711"), std::string::npos) << told.text;
-  EXPECT_EQ(scene().run_sql("PRAGMA user_version"), 4711);
+  EXPECT_EQ(testbed().run_sql("PRAGMA user_version"), 4711);
 }
 
 TEST_F(sqlite_faults, a_file_of_something_else_where_the_wake_ups_belong_is_refused) {
   connect().close();
-  const fs::path words = scene().database().string() + "-crosslock";
+  const fs::path words = testbed().database().string() + "-crosslock";
   fs::remove(words);
   const std::string text(200'000, 'z');
   std::ofstream{words} << text;
-  const refusal told = connect_to(scene().database());
+  const refusal told = connect_to(testbed().database());
   EXPECT_EQ(told.code, errc::conflict) << told.text;
   EXPECT_NE(told.text.find(words.string()), std::string::npos) << told.text;
   EXPECT_EQ(content_of(words), text);

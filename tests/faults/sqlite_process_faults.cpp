@@ -1,87 +1,16 @@
-// Processes that are stopped, killed, or hang in the middle of a request.
+// Processes that look dead or alive, die together, or hang in the middle of a request.
 #include "faults/sqlite_case.hpp"
 
 namespace crosslock::faults {
 namespace {
 
-TEST_F(sqlite_faults, F1_a_holder_stopped_past_its_lease_is_replaced_and_its_late_write_refused) {
-  const auto holder = start("holder");
-  const auto next = start("next", long_lease);
-  const client eyes = connect();
-  EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
-  EXPECT_EQ(holder->say("write name 1"), "accepted");
-  next->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
-  holder->freeze();
-  const time_point frozen = now();
-  EXPECT_LE(in_at(*next) - frozen, lease + after_lease);
-  EXPECT_EQ(next->say("write name 2"), "accepted");
-  sleep_for_real(frozen + 3 * lease - now());
-  holder->thaw();
-  const time_point thawed = now();
-  EXPECT_EQ(holder->say("write name 3"), "refused");
-  EXPECT_EQ(holder->say("valid name"), "no");
-  EXPECT_EQ(holder->say("work name 50"), "lost");
-  const notice told = ask_notice(*holder, "name");
-  EXPECT_EQ(told.times, 1);
-  EXPECT_LE(told.when - thawed, 50ms);
-  EXPECT_EQ(holder->say("release name"), "lost");
-  EXPECT_EQ(next->say("valid name"), "yes");
-  EXPECT_EQ(next->say("release name"), "released");
-  auto how = strictness();
-  how.need_stale_write = true;
-  judge(how);
-}
-
-TEST_F(sqlite_faults, F2_a_killed_holder_is_replaced_at_once) {
-  const client eyes = connect();
-  for (int round = 0; round < 8; ++round) {
-    const auto holder = start("holder", long_lease);
-    const auto next = start("next", long_lease);
-    EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
-    next->send("acquire name 60000");
-    EXPECT_TRUE(line_reaches(eyes, "name", 1));
-    sleep_for_real(round * 17ms);  // at another point between two looks of the waiter
-    holder->kill();
-    const time_point killed = now();
-    EXPECT_LE(in_at(*next) - killed, seen_dead);
-    EXPECT_EQ(next->say("release name"), "released");
-  }
-  judge();
-  expect_nothing_left();
-}
-
-TEST_F(sqlite_faults, F2_a_whole_line_of_waiters_killed_with_its_holder_is_in_nobodys_way) {
-  const client eyes = connect();
-  std::vector<std::unique_ptr<real_actor>> doomed;
-  for (std::size_t i = 0; i < 6; ++i) {
-    doomed.push_back(start("doomed", long_lease));
-    doomed.back()->send("acquire name 60000");
-    if (i == 0) {
-      in_at(*doomed[0]);
-    } else {
-      EXPECT_TRUE(line_reaches(eyes, "name", i));
-    }
-  }
-  const auto last = start("last", long_lease);
-  last->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 6));
-  for (const auto& each : doomed) each->kill();
-  const time_point killed = now();
-  // Whoever would have watched the holder is dead as well; it looks for itself.
-  EXPECT_LE(in_at(*last) - killed, look_cap);
-  EXPECT_EQ(last->say("release name"), "released");
-  judge();
-  expect_nothing_left();
-}
-
 TEST_F(sqlite_faults, F2_a_zombie_is_dead_although_nobody_has_asked_for_its_exit_code) {
   const auto holder = start("holder", long_lease);
   const auto next = start("next", long_lease);
-  const client eyes = connect();
+  const client viewer = connect();
   EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
   next->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   holder->kill_unburied();
   const time_point killed = now();
   EXPECT_LE(in_at(*next) - killed, seen_dead);
@@ -92,14 +21,14 @@ TEST_F(sqlite_faults, F2_a_zombie_is_dead_although_nobody_has_asked_for_its_exit
 TEST_F(sqlite_faults, F2_a_hold_ends_with_the_process_that_it_was_bound_to) {
   const auto guardian = start("guardian", long_lease);
   const auto next = start("next", long_lease);
-  const client eyes = connect();
+  const client viewer = connect();
   options bound;
   bound.process = guardian->pid();
   const client locks = connect(long_lease, bound);
   mutex lock{locks, "name"};
   const hold held = lock.acquire();
   next->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   guardian->kill();
   const time_point killed = now();
   EXPECT_LE(in_at(*next) - killed, seen_dead);
@@ -124,7 +53,7 @@ TEST_F(sqlite_faults, F2_a_process_without_its_main_thread_lives) {
 TEST_F(sqlite_faults, F2_a_pid_that_was_used_again_does_not_keep_the_dead_alive) {
   const auto holder = start("holder", long_lease);
   const auto next = start("next", long_lease);
-  const client eyes = connect();
+  const client viewer = connect();
   EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
   const pid_t dead = holder->pid();
   holder->kill();
@@ -132,8 +61,8 @@ TEST_F(sqlite_faults, F2_a_pid_that_was_used_again_does_not_keep_the_dead_alive)
   const auto newcomer = start("newcomer", long_lease);
   EXPECT_EQ(newcomer->say("sleep 0"), "awake");
   // As if the kernel had given that one the pid of the dead.
-  scene().run_sql("UPDATE clients SET pid = " + std::to_string(newcomer->pid()) +
-                  " WHERE pid = " + std::to_string(dead));
+  testbed().run_sql("UPDATE clients SET pid = " + std::to_string(newcomer->pid()) +
+                    " WHERE pid = " + std::to_string(dead));
   const time_point asked = now();
   next->send("acquire name 60000");
   EXPECT_LE(in_at(*next) - asked, seen_dead);
@@ -148,8 +77,8 @@ TEST_F(sqlite_faults, F6_all_processes_killed_at_once_leave_a_database_that_goes
       actors.push_back(start("p", long_lease));
       actors.back()->send("loop name/" + std::to_string(i % 2) + " 1000000 1000");
     }
-    const std::int64_t before = scene().numbers().read("name/0");
-    EXPECT_TRUE(eventually([&] { return scene().numbers().read("name/0") > before + 20; }));
+    const std::int64_t before = testbed().numbers().read("name/0");
+    EXPECT_TRUE(eventually([&] { return testbed().numbers().read("name/0") > before + 20; }));
     for (const auto& each : actors) each->freeze();
     for (const auto& each : actors) each->kill();
     const auto after = start("after", long_lease);
@@ -201,7 +130,7 @@ TEST_F(sqlite_faults, processes_that_begin_together_on_a_new_file_all_begin) {
     for (int i = 0; i < 6; ++i) {
       actors.push_back(start("p", long_lease,
                              {.first_command = "stop_at connect called",
-                              .database = scene().folder() / ("fresh-" + number + ".db")}));
+                              .database = testbed().folder() / ("fresh-" + number + ".db")}));
     }
     for (const auto& each : actors) ASSERT_TRUE(each->wait_until_stopped());
     for (const auto& each : actors) each->thaw();
@@ -209,51 +138,6 @@ TEST_F(sqlite_faults, processes_that_begin_together_on_a_new_file_all_begin) {
     for (const auto& each : actors) EXPECT_EQ(each->answer(), "done 3");
   }
   judge();
-}
-
-TEST_F(sqlite_faults, F34_a_head_waiter_frozen_as_its_turn_comes_costs_at_most_the_offer) {
-  const auto holder = start("holder", long_lease);
-  const auto head = start("head", lease);
-  const auto next = start("next", lease);
-  const client eyes = connect();
-  EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
-  head->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
-  next->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 2));
-  head->freeze();
-  const time_point released = now();
-  EXPECT_EQ(holder->say("release name"), "released");
-  EXPECT_LE(in_at(*next) - released, 1s + after_lease);
-  EXPECT_EQ(next->say("work name 500"), "held");
-  head->thaw();
-  EXPECT_EQ(next->say("release name"), "released");
-  EXPECT_LE(in_at(*head) - released, 20s);  // late, but served
-  EXPECT_EQ(head->say("release name"), "released");
-  judge();
-}
-
-TEST_F(sqlite_faults, F34_a_head_waiter_cut_off_as_its_turn_comes_costs_at_most_the_offer) {
-  const auto holder = start("holder", long_lease);
-  const auto head = start("head", lease);
-  const auto next = start("next", lease);
-  const client eyes = connect();
-  EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
-  head->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
-  next->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 2));
-  head->cut_off();
-  const time_point released = now();
-  EXPECT_EQ(holder->say("release name"), "released");
-  EXPECT_LE(in_at(*next) - released, 1s + after_lease);
-  EXPECT_EQ(next->say("release name"), "released");
-  head->heal();
-  EXPECT_TRUE(head->answer().starts_with("held"));
-  EXPECT_EQ(head->say("release name"), "released");
-  auto how = strictness();
-  how.calm_bound = 6s;  // its requests of before the healing are lost, for the time of a request
-  judge(how);
 }
 
 }  // namespace

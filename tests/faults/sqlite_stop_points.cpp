@@ -62,7 +62,7 @@ TEST_P(stop_points, of_an_acquire_of_a_free_name) {
 }
 
 TEST_P(stop_points, of_an_acquire_that_has_to_wait) {
-  const client eyes = connect();
+  const client viewer = connect();
   const auto holder = start("holder", long_lease);
   const auto victim = start("victim", long_lease);
   const auto behind = start("behind", long_lease);
@@ -72,7 +72,7 @@ TEST_P(stop_points, of_an_acquire_that_has_to_wait) {
   // Here every step is passed: it takes more than a statement to stand in line.
   ASSERT_TRUE(kill_there(*victim));
   behind->send("acquire name 60000");
-  EXPECT_TRUE(eventually([&] { return eyes.look("name").line.size() >= 1; }));
+  EXPECT_TRUE(eventually([&] { return viewer.look("name").line.size() >= 1; }));
   const time_point released = now();
   EXPECT_EQ(holder->say("release name"), "released");
   EXPECT_LE(in_at(*behind) - released, seen_dead);
@@ -81,15 +81,15 @@ TEST_P(stop_points, of_an_acquire_that_has_to_wait) {
 }
 
 TEST_P(stop_points, of_a_release_that_hands_over) {
-  const client eyes = connect();
+  const client viewer = connect();
   const auto victim = start("victim", long_lease);
   const auto next = start("next", long_lease);
   const auto behind = start("behind", long_lease);
   EXPECT_TRUE(victim->say("acquire name 20000").starts_with("held"));
   next->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   behind->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 2));
+  EXPECT_TRUE(line_reaches(viewer, "name", 2));
   arm(*victim, "release");
   victim->send("release name");
   ASSERT_TRUE(kill_there(*victim));
@@ -115,12 +115,12 @@ TEST_P(stop_points, of_a_release_without_waiters) {
 }
 
 TEST_P(stop_points, of_a_renewal) {
-  const client eyes = connect();
+  const client viewer = connect();
   const auto victim = start("victim", lease);
   const auto next = start("next", long_lease);
   EXPECT_TRUE(victim->say("acquire name 20000").starts_with("held"));
   next->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   arm(*victim, "renew");
   victim->send("work name 60000");
   ASSERT_TRUE(kill_there(*victim));
@@ -131,15 +131,15 @@ TEST_P(stop_points, of_a_renewal) {
 }
 
 TEST_P(stop_points, of_the_one_that_is_handed_the_name) {
-  const client eyes = connect();
+  const client viewer = connect();
   const auto holder = start("holder", long_lease);
   const auto victim = start("victim", long_lease);
   const auto behind = start("behind", long_lease);
   EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
   victim->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   behind->send("acquire name 60000");
-  EXPECT_TRUE(line_reaches(eyes, "name", 2));
+  EXPECT_TRUE(line_reaches(viewer, "name", 2));
   EXPECT_EQ(holder->say("release name"), "released");
   EXPECT_TRUE(victim->answer().starts_with("held"));
   // The first renewal takes up the offer.
@@ -153,17 +153,17 @@ TEST_P(stop_points, of_the_one_that_is_handed_the_name) {
 }
 
 TEST_P(stop_points, of_a_withdrawal) {
-  const client eyes = connect();
+  const client viewer = connect();
   const auto holder = start("holder", long_lease);
   const auto victim = start("victim", long_lease);
   const auto behind = start("behind", long_lease);
   EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
   arm(*victim, "withdraw");
   victim->send("acquire name 300");
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   behind->send("acquire name 60000");
   ASSERT_TRUE(kill_there(*victim));
-  EXPECT_TRUE(line_reaches(eyes, "name", 1));
+  EXPECT_TRUE(line_reaches(viewer, "name", 1));
   const time_point released = now();
   EXPECT_EQ(holder->say("release name"), "released");
   EXPECT_LE(in_at(*behind) - released, seen_dead);

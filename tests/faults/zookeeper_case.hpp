@@ -1,14 +1,14 @@
 // Cases of the zookeeper engine, with one server or with three.
 #pragma once
 
-#include "conformance/fixtures/zookeeper_scene.hpp"
+#include "conformance/fixtures/zookeeper_testbed.hpp"
 #include "faults/fault_case.hpp"
 
 #include <functional>
 
 namespace crosslock::faults {
 
-class zookeeper_case : public fault_case_in<conformance::zookeeper_scene> {
+class zookeeper_case : public fault_case_in<conformance::zookeeper_testbed> {
  protected:
   using fate = proxy::fate;
   using way = proxy::way;
@@ -31,19 +31,15 @@ class zookeeper_case : public fault_case_in<conformance::zookeeper_scene> {
 
   using fault_case_in::fault_case_in;
 
-  servers::zookeeper_server& server() { return scene().server(); }
-  proxy::door& wire(const real_actor& of, std::size_t to = 0) { return scene().wire(of, to); }
-  proxy::door& own_wire() { return scene().wire(0); }
+  servers::zookeeper_server& server() { return testbed().server(); }
+  proxy::door& wire(const real_actor& of, std::size_t to = 0) { return testbed().wire(of, to); }
+  proxy::door& own_wire() { return testbed().wire(0); }
   static sighting_test is_verb(verb what) { return conformance::on_zookeeper::is_verb(what); }
 
-  /// Two processes: one holds `name`, the other stands in line for it.
-  struct pair {
-    std::unique_ptr<real_actor> holder;
-    std::unique_ptr<real_actor> next;
-    fence first;
-  };
-  pair holder_and_waiter(const client& eyes, duration of_holder = session,
-                         duration of_next = steady);
+  pair holder_and_waiter(const client& viewer, duration of_holder = session,
+                         duration of_next = steady) {
+    return fault_case::holder_and_waiter(viewer, of_holder, of_next);
+  }
   std::unique_ptr<real_actor> start(const std::string& name, duration with_session = session,
                                     const how_to_start& how = {}) {
     return fault_case_in::start(name, with_session, how);
@@ -52,8 +48,9 @@ class zookeeper_case : public fault_case_in<conformance::zookeeper_scene> {
     return fault_case_in::connect(with_session, std::move(how));
   }
 
-  /// Takes and gives back the name as somebody new; its fence.
-  fence take_and_release(const std::string& name);
+  fence take_and_release(const std::string& name) {
+    return fault_case::take_and_release(name, steady);
+  }
   /// As an administrator could, with the number and password that every handle has.
   void end_session_of(const real_actor& whom);
   /// The nodes in the line of a name, first come first.
@@ -70,20 +67,12 @@ class zookeeper_case : public fault_case_in<conformance::zookeeper_scene> {
     how.need_stale_write = true;
     return judge(how);
   }
-
-  /// A request that takes no longer than that, tried once.
-  static options impatient(duration timeout) {
-    options how;
-    how.timeout = timeout;
-    how.retry.tries = 0;
-    return how;
-  }
 };
 
 /// The rows of the matrix on one server, which all cases of a process share.
 class zookeeper_faults : public zookeeper_case {};
 
-/// There before the scene that uses it, and longer.
+/// There before the testbed that uses it, and longer.
 struct own_zookeeper {
   servers::zookeeper_server own_server;
 };

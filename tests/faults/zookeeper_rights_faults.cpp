@@ -12,7 +12,6 @@ class zookeeper_with_rights : public zookeeper_alone {
  protected:
   zookeeper_with_rights() : zookeeper_alone{{.machine = {servers::with_super_user()}}} {}
 
-  static constexpr std::int32_t none = 0;
   static constexpr std::int32_t read_only = 1;
   static constexpr std::int32_t everything = 31;
 
@@ -22,47 +21,9 @@ class zookeeper_with_rights : public zookeeper_alone {
     return talk;
   }
   void set_rights(servers::zookeeper_talk& as, const std::string& path, std::int32_t which) {
-    as.set_rights(scene().root() + path, which, "world", "anyone");
+    as.set_rights(testbed().root() + path, which, "world", "anyone");
   }
-
-  const std::string secret = "sesame-open";
 };
-
-TEST_F(zookeeper_with_rights, F33_rights_taken_away_amid_a_hold_end_it_in_time_and_tell_no_secret) {
-  ears listening;
-  options settings = impatient(500ms);
-  settings.lease = session;
-  settings.log = listening.log();
-  std::string url = scene().url(0);
-  url.insert(url.find("127"), "anne:" + secret + "@");
-  const client locks = crosslock::connect(url, settings);
-  mutex lock{locks, "name"};
-  auto held = conformance::acquire(here(), lock, 5s);
-  ASSERT_TRUE(held);
-  EXPECT_TRUE(held->held().valid());
-  servers::zookeeper_talk admin = administrator();
-  const std::vector<std::string> all = admin.below(scene().root());
-  for (const std::string& each : all) admin.set_rights(each, none, "world", "anyone");
-  const time_point taken = now();
-  EXPECT_TRUE(eventually([&] { return held->held().lost().stop_requested(); }));
-  EXPECT_LE(now() - taken, session + stall);
-  EXPECT_EQ(held->release(), release_result::lost);
-  std::string said;
-  try {
-    (void)lock.try_acquire();
-    ADD_FAILURE() << "nobody may do that any more";
-  } catch (const error& why) {
-    said = why.what();
-    EXPECT_EQ(why.which(), errc::denied) << said;
-  }
-  const std::lock_guard guard{listening.mutex};
-  EXPECT_EQ((said + listening.heard).find(secret), std::string::npos) << said << listening.heard;
-  // With rights again it goes on.
-  for (const std::string& each : all) {
-    if (admin.exists(each)) admin.set_rights(each, everything, "world", "anyone");
-  }
-  EXPECT_TRUE(eventually([&] { return code_of([&] { (void)lock.try_acquire(); }) == errc{}; }));
-}
 
 TEST_F(zookeeper_with_rights, F33_a_downgrade_that_is_refused_costs_no_other_hold) {
   const client locks = connect(session, impatient(300ms));
@@ -92,8 +53,8 @@ TEST_F(zookeeper_with_rights, F33_whoever_was_refused_goes_on_and_leaves_nothing
   const std::string sessions = "/crosslock:/sessions";
   set_rights(admin, sessions, read_only);
   // Without the node that its heartbeats write to a session proves nothing.
-  for (const std::string& each : admin.children(scene().root() + sessions)) {
-    admin.remove(scene().root() + sessions + "/" + each);
+  for (const std::string& each : admin.children(testbed().root() + sessions)) {
+    admin.remove(testbed().root() + sessions + "/" + each);
   }
   const auto code = [&] { return code_of([&] { (void)other.try_acquire(); }); };
   ASSERT_TRUE(eventually([&] { return code() == errc::denied; }));
@@ -102,7 +63,7 @@ TEST_F(zookeeper_with_rights, F33_whoever_was_refused_goes_on_and_leaves_nothing
   // It asks all the time.
   const time_point given_back = now();
   EXPECT_TRUE(eventually([&] { return code() == errc{}; }, 4s));
-  EXPECT_TRUE(eventually([&] { return admin.children(scene().root() + "/name").empty(); }, 4s))
+  EXPECT_TRUE(eventually([&] { return admin.children(testbed().root() + "/name").empty(); }, 4s))
       << (now() - given_back).count();
 }
 
@@ -111,7 +72,7 @@ TEST_F(zookeeper_faults, F14_a_node_that_was_removed_is_lost_at_a_downgrade) {
   shared_mutex lock{locks, "name"};
   hold held = lock.acquire();
   for (const std::string& each : line_of("name")) {
-    scene().talk().remove(scene().root() + "/name/" + each);
+    testbed().talk().remove(testbed().root() + "/name/" + each);
   }
   const time_point removed = now();
   (void)code_of([&] { lock.downgrade(held); });
@@ -123,9 +84,9 @@ TEST_F(zookeeper_faults, F6_a_try_for_permits_behind_one_that_is_frozen_is_busy_
   const client locks = connect(steady);
   semaphore lock{locks, "name", 3};
   (void)lock.acquire();  // its parents are there
-  servers::zookeeper_talk frozen = scene().talk();
+  servers::zookeeper_talk frozen = testbed().talk();
   // Before it has looked at the permits.
-  frozen.create(scene().root() + "/name/locks/lock-", {},
+  frozen.create(testbed().root() + "/name/locks/lock-", {},
                 servers::zookeeper_talk::kind::ephemeral_sequential);
   for (int i = 0; i < 2; ++i) {
     const time_point asked = now();

@@ -1,10 +1,10 @@
 // libFuzzer target for every byte that comes from a Redis server: replies, however they are cut
 // into pieces, what is read out of them, pushes, and INFO. Each is understood, or is the error
 // `protocol`. Anything else aborts.
+#include "engines/redis/lock_view.hpp"
 #include "engines/redis/protocol.hpp"
 #include "engines/redis/reply.hpp"
 #include "engines/redis/server_check.hpp"
-#include "engines/redis/sight.hpp"
 
 #include <crosslock/error.hpp>
 
@@ -63,7 +63,7 @@ void walk(cursor& in, std::string& seen) {
 }
 
 void use(const reply& said) {
-  understands([&] { (void)redis::read_sight("name", said); });
+  understands([&] { (void)redis::read_lock_view("name", said); });
   seam::renewal renewal;
   understands([&] { redis::read_renewal(said, renewal); });
   understands([&] { (void)cursor{said}.digits(); });

@@ -62,8 +62,8 @@ void try_url(std::string_view text) {
 void try_name(std::string_view text) {
   const lock_name name{text};
   require(name.view() == text, "a name is kept as it is");
-  const receipt paper{"memory", name, owner_id{{1}}, fence{1}};
-  const auto line = paper.to_string();
+  const receipt given{"memory", name, owner_id{{1}}, fence{1}};
+  const auto line = given.to_string();
   require(printable(line), "a receipt is plain ASCII");
   require(receipt::parse(line).name == name, "a receipt gives its name back");
 }

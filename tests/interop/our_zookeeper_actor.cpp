@@ -31,15 +31,15 @@ std::string moment_ns() {
 
 /// What the locks protect: a number in a file that everybody reads, and writes back one higher; and
 /// a folder in which everybody who is inside has an entry.
-class protected_place {
+class protected_resource {
  public:
-  protected_place(const std::string& file, milliseconds inside)
+  protected_resource(const std::string& file, milliseconds inside)
       : file_{open(file.c_str(), O_RDWR | O_CLOEXEC)}, folder_{file + ".d"}, inside_{inside} {
     if (file_ < 0) throw std::runtime_error{"no file to count in: " + file};
   }
-  ~protected_place() { close(file_); }
-  protected_place(const protected_place&) = delete;
-  protected_place& operator=(const protected_place&) = delete;
+  ~protected_resource() { close(file_); }
+  protected_resource(const protected_resource&) = delete;
+  protected_resource& operator=(const protected_resource&) = delete;
 
   void add_one() const {
     const long before = read_number();
@@ -120,13 +120,13 @@ class any_lock {
   }
 
   /// What somebody inside does. Returns whether all was well; `most` becomes the most at once.
-  bool use(const protected_place& place, long& most) const {
-    if (kind_ == "read") return place.stays();
+  bool use(const protected_resource& resource, long& most) const {
+    if (kind_ == "read") return resource.stays();
     if (!kind_.starts_with("permits")) {
-      place.add_one();
+      resource.add_one();
       return true;
     }
-    most = std::max(most, place.enter_and_leave());
+    most = std::max(most, resource.enter_and_leave());
     return true;
   }
 
@@ -177,13 +177,13 @@ class actor {
   }
 
  private:
-  static std::string count(bool locked, any_lock& lock, const protected_place& place,
+  static std::string count(bool locked, any_lock& lock, const protected_resource& resource,
                            milliseconds span) {
     long times = 0, wrong = 0, most = 0;
     for (const auto end = steady::now() + span; steady::now() < end; ++times) {
       constexpr milliseconds patience{20'000};
       if (locked && !lock.acquire(patience)) return "never got in";
-      if (!lock.use(place, most)) ++wrong;
+      if (!lock.use(resource, most)) ++wrong;
       if (locked && !lock.release()) return "could not let go";
     }
     std::ostringstream said;

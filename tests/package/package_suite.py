@@ -25,6 +25,7 @@ QUICK = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug"]
 def check(tally):
     with tempfile.TemporaryDirectory(prefix="crosslock-package-") as name:
         folder = Path(name)
+        check_defaults(tally, folder / "defaults")
         for kind, shared in (("shared", "ON"), ("static", "OFF")):
             prefix = folder / kind
             if install(tally, folder / f"build-{kind}", prefix, shared):
@@ -43,11 +44,25 @@ def must(tally, what, command, **options):
     return tally.check(what, code == 0, said[-4000:])
 
 
+def check_defaults(tally, build):
+    """What `cmake -B build` gives a user who says nothing else."""
+    if not must(tally, "configure without a choice", ["cmake", "-S", ROOT, "-B", build,
+                                                      "-G", "Ninja"]):
+        return
+    _, said = run(["ninja", "-C", build, "-t", "targets", "all"])
+    strangers = [word for word in ("crosslock-unit", "crosslock-bench", "example-")
+                 if word in said]
+    tally.check("no tests, benchmarks and examples unless asked for",
+                "cli/crosslock:" in said and not strangers, str(strangers))
+    _, said = run(["ninja", "-C", build, "-t", "commands", "crosslock"])
+    tally.check("optimised, and no warning is an error", " -O3 -DNDEBUG " in said
+                and "-Werror" not in said, said[:2000])
+
+
 def install(tally, build, prefix, shared):
     return (must(tally, f"configure for install, BUILD_SHARED_LIBS={shared}",
                  ["cmake", "-S", ROOT, "-B", build, *QUICK, f"-DBUILD_SHARED_LIBS={shared}",
-                  f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCROSSLOCK_TESTS=OFF",
-                  "-DCROSSLOCK_BENCH=OFF", "-DCROSSLOCK_EXAMPLES=OFF", "-DCROSSLOCK_CLI=OFF"])
+                  f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DCROSSLOCK_CLI=OFF"])
             and must(tally, "build for install", ["cmake", "--build", build])
             and must(tally, "install", ["cmake", "--install", build]))
 

@@ -32,7 +32,7 @@ using framing =
 std::optional<frame> resp_framing(way going, bool subscription, std::string_view bytes);
 /// ZooKeeper. Words: what is asked for as jute.hpp calls it, where, and "watch" if it watches; of a
 /// multi this for each of its parts; of a push "event", what has happened, and where. Every
-/// connection counts as one for pushes from its greeting on.
+/// connection counts as one for pushes from its handshake on.
 std::optional<frame> jute_framing(way going, bool greeted, std::string_view bytes);
 /// Any protocol: whatever has come is a message; nothing is known about answers.
 std::optional<frame> raw_framing(way going, bool subscription, std::string_view bytes);

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t length_bytes = 4;
 /// Longer ones are no messages: four letters sent to the port of a server are such a length.
 constexpr std::size_t longest = std::size_t{1} << 26;
-/// A greeting, without and with a word about servers that only read.
-constexpr std::size_t greeting_bytes = 36;
+/// A handshake, without and with a word about servers that only read.
+constexpr std::size_t handshake_bytes = 36;
 
 using words = std::vector<std::string>;
 
@@ -213,7 +213,7 @@ std::string jute_reader::text() {
 
 std::optional<jute_answer> jute_answer_in(std::string_view message) {
   constexpr std::size_t header = 16;
-  if (message.size() < length_bytes + header || jute_greeting_in(message)) return std::nullopt;
+  if (message.size() < length_bytes + header || jute_handshake_in(message)) return std::nullopt;
   jute_reader body{message.substr(length_bytes)};
   jute_answer found;
   found.xid = body.number();
@@ -222,9 +222,9 @@ std::optional<jute_answer> jute_answer_in(std::string_view message) {
   return found;
 }
 
-std::optional<jute_session> jute_greeting_in(std::string_view message) {
+std::optional<jute_session> jute_handshake_in(std::string_view message) {
   const std::size_t size = message.size() - std::min(message.size(), length_bytes);
-  if (size != greeting_bytes && size != greeting_bytes + 1) return std::nullopt;
+  if (size != handshake_bytes && size != handshake_bytes + 1) return std::nullopt;
   jute_reader body{message.substr(length_bytes)};
   // The version of the protocol, where an answer has its xid; clients do not count from 0.
   if (body.number() != 0) return std::nullopt;

@@ -80,7 +80,7 @@ class jute_reader {
 };
 
 /// What stands at the beginning of an answer; the whole message is given. Empty for anything else,
-/// such as a greeting.
+/// such as a handshake.
 struct jute_answer {
   std::int32_t xid = 0;
   std::int64_t zxid = 0;
@@ -88,12 +88,12 @@ struct jute_answer {
 };
 std::optional<jute_answer> jute_answer_in(std::string_view message);
 
-/// The server's greeting: whoever knows id and password of a session can take part in it.
+/// The server's handshake: whoever knows id and password of a session can take part in it.
 struct jute_session {
   std::int64_t id = 0;  ///< 0: it has expired
   std::string password{};
   std::int32_t timeout_ms = 0;
 };
-std::optional<jute_session> jute_greeting_in(std::string_view message);
+std::optional<jute_session> jute_handshake_in(std::string_view message);
 
 }  // namespace crosslock::proxy

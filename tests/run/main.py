@@ -3,7 +3,9 @@
 import argparse
 import sys
 import time
+import traceback
 
+import inherited
 import suites
 from tally import Tally
 
@@ -49,15 +51,23 @@ def plan(suite, preset, engines):
     return [suites.step(name, preset, engines) for name in chosen]
 
 
+def run_step(title, work):
+    print(f"== {title}", flush=True)
+    tally = Tally(title)
+    try:
+        work(tally)
+    except Exception:  # the other suites have something to say all the same
+        tally.check("it ended by an exception", False, traceback.format_exc())
+    print(f"== {title}: {tally.counts()}, {tally.seconds():.1f} s", flush=True)
+    return tally
+
+
 def main():
+    inherited.reset_signals()
     suite, preset, engines = arguments()
     total = Tally("all")
     for title, work in plan(suite, preset, engines):
-        print(f"== {title}", flush=True)
-        tally = Tally(title)
-        work(tally)
-        print(f"== {title}: {tally.counts()}, {tally.seconds():.1f} s", flush=True)
-        total.add(tally)
+        total.add(run_step(title, work))
     print(f"all of it took {time.strftime('%H:%M:%S', time.gmtime(total.seconds()))}")
     print(total.counts())
     return 1 if total.failed or not total.passed else 0

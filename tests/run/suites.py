@@ -20,12 +20,12 @@ import zookeeper_suite  # noqa: E402
 
 SEEDS = 10_000
 # Cases of engines with real processes wait for leases most of the time.
-SIDE_BY_SIDE = 12
+SIDE_BY_SIDE = 8
 SANITIZED_SIDE_BY_SIDE = 4
 # These measure how soon something is seen, and disturb each other more.
 FAULTS_SIDE_BY_SIDE = 3
-# Engines with cases in the fault suite, and the rows of the matrix that every run plays.
-FAULTY = ["redis", "sqlite", "zookeeper"]
+# Engines with a stage in the fault suite, and the rows of the matrix that every run plays.
+FAULTY = sorted(path.stem for path in (ROOT / "tests" / "faults" / "stages").glob("*.cpp"))
 # Whose code the thread sanitizer sees whole: no client library without it lies in between.
 THREAD_SANITIZED = ["memory", "redis", "sqlite"]
 EVERYDAY_ROWS = [f"F{row}_*" for row in (1, 2, 4, 5, 10, 14, 15, 31, 34)]
@@ -35,18 +35,38 @@ def engines():
     return sorted(path.name for path in (ROOT / "src" / "engines").iterdir() if path.is_dir())
 
 
+EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.cpp"))
+# The programs of each suite; the cases of cli/ run those that users run.
+PARTS = {
+    "unit": ["crosslock-unit", *(f"example-{name}" for name in EXAMPLES)],
+    "cli": ["crosslock", "crosslock-completion", "crosslock-bench"],
+    "simulation": ["crosslock-simulation", "crosslock-simulation-mutants"],
+    "conformance": ["crosslock-conformance"],
+    "faults": ["crosslock-faults", "crosslock-faults-mutants"],
+}
+
+
+def preset_of(suite, preset):
+    return "release" if suite == "cli" else preset
+
+
+def parts(suite, preset):
+    """Builds them, if there are any, and returns the build folder."""
+    targets = PARTS.get(suite)
+    return build(preset_of(suite, preset), *targets) if targets else None
+
+
 def unit(tally, preset, _engines):
-    programs = sorted(path.stem for path in (ROOT / "examples").glob("*.cpp"))
-    folder = build(preset, "crosslock-unit", *(f"example-{name}" for name in programs))
+    folder = parts("unit", preset)
     gtest(tally, folder / "tests" / "crosslock-unit")
-    for name in programs:
+    for name in EXAMPLES:
         code, said = run([folder / "examples" / f"example-{name}"], 60,
                          env=environment(CROSSLOCK_URL="memory:"))
         tally.check(f"examples/{name}.cpp runs", code == 0, f"exit code {code}\n{said}")
 
 
 def simulation(tally, preset, _engines, seeds=SEEDS):
-    folder = build(preset, "crosslock-simulation", "crosslock-simulation-mutants") / "tests"
+    folder = parts("simulation", preset) / "tests"
     counted(tally, [folder / "crosslock-simulation", "--seeds", seeds])
     counted(tally, [folder / "crosslock-simulation-mutants"])
 
@@ -74,12 +94,12 @@ def counted(tally, command, seconds=7200):
 
 
 def conformance(tally, preset, chosen):
-    folder = build(preset, "crosslock-conformance")
+    folder = parts("conformance", preset)
     # A case of one engine is called `engine/...` or `.../engine`.
     patterns = ":".join(f"{name}/*:*/{name}" for name in chosen)
     gtest(tally, folder / "tests" / "crosslock-conformance",
           [f"--gtest_filter={patterns}"] if chosen else [],
-          side_by_side=SIDE_BY_SIDE if preset == "dev" else SANITIZED_SIDE_BY_SIDE)
+          side_by_side=SIDE_BY_SIDE if preset == "dev" else SANITIZED_SIDE_BY_SIDE, parts=4)
 
 
 def faults(tally, preset, chosen, rows=EVERYDAY_ROWS):
@@ -87,18 +107,18 @@ def faults(tally, preset, chosen, rows=EVERYDAY_ROWS):
     if not named:
         print(f"no row of the fault matrix is about {', '.join(chosen)}")
         return
-    folder = build(preset, "crosslock-faults")
-    patterns = ":".join(f"{name}*.{row}" for name in named for row in rows)
+    folder = parts("faults", preset)
+    patterns = ":".join([f"{name}*.{row}" for name in named for row in rows] + ["fault_stages.*"])
     reports = gtest(tally, folder / "tests" / "crosslock-faults", [f"--gtest_filter={patterns}"],
                     side_by_side=FAULTS_SIDE_BY_SIDE)
     if "zookeeper" in named:
-        mutants = build(preset, "crosslock-faults-mutants") / "tests" / "crosslock-faults-mutants"
-        gtest(tally, mutants)
+        gtest(tally, folder / "tests" / "crosslock-faults-mutants")
     for name in named:
         print(fault_table.of(name, reports), flush=True)
 
 
-def cli(tally, _preset, _engines):
+def cli(tally, preset, _engines):
+    parts("cli", preset)
     cli_suite.check(tally)
 
 

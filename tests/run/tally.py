@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -61,35 +62,92 @@ def run(command, seconds=600, **options):
         return -1, str(missing)
 
 
-def gtest(tally, program, arguments=(), seconds=1800, side_by_side=1):
+def gtest(tally, program, arguments=(), seconds=1800, side_by_side=1, parts=1):
     """Runs a GoogleTest program, its output shown, and counts its cases; in several processes that
-    share the cases when those mostly wait. An empty share is no fault, an empty run is one.
-    Returns the reports of those that wrote one."""
+    share the cases when those mostly wait. With several parts for each of them, whoever is done
+    early takes another one. An empty share is no fault, an empty run is one. Returns the reports
+    of those that wrote one."""
     before = tally.passed + tally.failed
+    count = side_by_side * parts
+    await_calm()
     with ThreadPoolExecutor(side_by_side) as pool:
-        shares = [pool.submit(gtest_share, program, arguments, seconds, share, side_by_side)
-                  for share in range(side_by_side)]
-    for share in shares:
-        count_share(tally, program, *share.result())
+        shares = [pool.submit(gtest_share, program, arguments, seconds, share, count)
+                  for share in range(count)]
+    results = [share.result() for share in shares]
+    for code, why, report, _ in results:
+        count_share(tally, program, code, why, report)
+    most = max(stolen for _, _, _, stolen in results)
+    if most > STOLEN_TOO_MUCH:
+        print(f"the host took up to {most:.0%} of the CPU away meanwhile", flush=True)
     if tally.passed + tally.failed == before:
         tally.check(f"{program.name} ran no case", False, " ".join(map(str, arguments)))
-    return [report for _, _, report in (share.result() for share in shares) if report]
+    reports = [report for _, _, report, _ in results if report]
+    print_slowest(reports)
+    return reports
+
+
+# Where the host gives our CPUs to others, a bound of 50 ms says nothing about us.
+STOLEN_TOO_MUCH = 0.05
+
+
+def cpu_times():
+    """Of this machine since it was started: stolen by its host, and all."""
+    words = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    ticks = [int(word) for word in words]
+    return ticks[7], sum(ticks)
+
+
+def stolen_since(before):
+    """The share of the CPU that the host has taken away since then."""
+    now = cpu_times()
+    return (now[0] - before[0]) / max(now[1] - before[1], 1)
+
+
+def await_calm(longest=600):
+    """Waits until the host leaves us our CPUs, and at most so long. Who does not want them is not
+    robbed of them: all are kept busy for a moment to find out."""
+    spin = "import time\nend = time.monotonic() + 0.7\nwhile time.monotonic() < end: pass"
+    began = time.monotonic()
+    while True:
+        before = cpu_times()
+        busy = [subprocess.Popen([sys.executable, "-c", spin]) for _ in range(os.cpu_count() or 1)]
+        for each in busy:
+            each.wait()
+        stolen = stolen_since(before)
+        if stolen <= STOLEN_TOO_MUCH:
+            return
+        if time.monotonic() - began > longest:
+            print(f"the host still takes {stolen:.0%} of the CPU away", flush=True)
+            return
+        time.sleep(5)
+
+
+def print_slowest(reports, count=12):
+    cases = [(float(case["time"].rstrip("s")), f"{suite['name']}.{case['name']}")
+             for report in reports for suite in report["testsuites"]
+             for case in suite["testsuite"]]
+    slow = [f"{name} {seconds:.0f} s" for seconds, name in sorted(cases, reverse=True)[:count]
+            if seconds >= 5]
+    if slow:
+        print("slowest: " + ", ".join(slow), flush=True)
 
 
 def gtest_share(program, arguments, seconds, share, of):
-    """Returns the exit code and the JSON report, or None: the counts come from there, so a crash
-    half way cannot be mistaken for a shorter run."""
+    """Returns the exit code, why, the JSON report, or None: the counts come from there, so a crash
+    half way cannot be mistaken for a shorter run; and how much of the CPU was stolen."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [program, "--gtest_brief=1", f"--gtest_output=json:{report}", *arguments]
         shared = {**os.environ, "GTEST_TOTAL_SHARDS": str(of), "GTEST_SHARD_INDEX": str(share)}
+        before = cpu_times()
         try:
             code = subprocess.run([str(word) for word in command], cwd=ROOT, timeout=seconds,
                                   stdin=subprocess.DEVNULL, env=shared).returncode
             why = f"exit code {code}"
         except subprocess.TimeoutExpired:
             code, why = -1, f"still running after {seconds} s: killed"
-        return code, why, json.loads(report.read_text()) if report.exists() else None
+        found = json.loads(report.read_text()) if report.exists() else None
+        return code, why, found, stolen_since(before)
 
 
 def count_share(tally, program, code, why, counted):

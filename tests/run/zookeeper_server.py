@@ -37,14 +37,14 @@ def settings(folder, port):
 
 
 class ZooKeeper:
-    """Serves at `place`, host:port, when it is made. Its sessions last 400 ms to a minute."""
+    """Serves at `address`, host:port, when it is made. Its sessions last 400 ms to a minute."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
         for _ in range(10):
             # Below those that the system gives out by itself, which others may just have closed.
             self.port = random.SystemRandom().randrange(20000, 32000)
-            self.place = f"127.0.0.1:{self.port}"
+            self.address = f"127.0.0.1:{self.port}"
             if self.start():
                 return
         raise RuntimeError((self.folder / "zookeeper.log").read_text())
@@ -85,13 +85,13 @@ def zookeeper_server(folder):
 @contextmanager
 def zookeeper_url(folder):
     with zookeeper_server(folder) as server:
-        yield f"zk://{server.place}?tick={TICK_MS}ms"
+        yield f"zk://{server.address}?tick={TICK_MS}ms"
 
 
 def shell(url, *words):
     """What ZooKeeper's own shell says to one command; for a URL without a chroot."""
-    place = url.split("://")[1].split("?")[0].split("@")[-1]
-    return subprocess.run([SHELL, "-server", place, *words], stdin=subprocess.DEVNULL,
+    address = url.split("://")[1].split("?")[0].split("@")[-1]
+    return subprocess.run([SHELL, "-server", address, *words], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                           timeout=PATIENCE).stdout
 

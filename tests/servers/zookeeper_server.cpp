@@ -1,7 +1,11 @@
 // The virtual machine is started without the scripts of the package, which know one server only.
 #include "servers/zookeeper_server.hpp"
 
+#include "servers/zookeeper_talk.hpp"
+
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -27,11 +31,35 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// A dozen test programs that begin together would start a dozen virtual machines together, and
+/// their first requests would take longer than clients wait: they start one after another.
+class turn_to_start {
+ public:
+  turn_to_start()
+      : file_{::open((fs::temp_directory_path() / "crosslock-java.lock").c_str(),
+                     O_RDWR | O_CREAT | O_CLOEXEC, 0666)} {
+    if (file_.is_open()) ::flock(file_.number(), LOCK_EX);
+  }
+
+ private:
+  proxy::descriptor file_;
+};
+
 }  // namespace
 
 zookeeper_server::zookeeper_server(zookeeper_options how)
     : how_{std::move(how)}, data_{how_.data.empty() ? folder() / "data" : how_.data} {
+  const turn_to_start mine;
   start();
+  if (how_.id == 0) warm_up();
+}
+
+// A session, a write and a read: the classes that those need are loaded then. No node is made:
+// the numbers of sequences are counted from the first.
+void zookeeper_server::warm_up() const {
+  zookeeper_talk talk{address()};
+  talk.set("/", {});
+  talk.exists("/");
 }
 
 void zookeeper_server::start() {

@@ -69,6 +69,7 @@ class zookeeper_server {
  private:
   void write_settings() const;
   bool comes_up();
+  void warm_up() const;
   std::vector<std::string> command_line() const;
 
   own_process process_{"zookeeper"};

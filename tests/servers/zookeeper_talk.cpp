@@ -52,9 +52,9 @@ zookeeper_talk::zookeeper_talk(const proxy::address& where, const proxy::jute_se
            .text(password)
            .flag(false)
            .message());
-  const auto greeting = proxy::jute_greeting_in(receive());
-  if (!greeting) throw std::runtime_error{"the ZooKeeper server does not greet"};
-  session_ = *greeting;
+  const auto handshake = proxy::jute_handshake_in(receive());
+  if (!handshake) throw std::runtime_error{"the ZooKeeper server does not greet"};
+  session_ = *handshake;
 }
 
 zookeeper_talk::~zookeeper_talk() {

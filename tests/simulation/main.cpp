@@ -20,9 +20,9 @@ constexpr std::uint64_t enough_to_miss_nothing = 1000;
 constexpr std::uint64_t played_twice = 50;
 
 int replay(std::uint64_t seed) {
-  const scenario scene = draw_scenario(seed);
-  std::cout << "seed " << seed << ": " << scene.to_string() << '\n';
-  const outcome result = play(scene, true);
+  const scenario testbed = draw_scenario(seed);
+  std::cout << "seed " << seed << ": " << testbed.to_string() << '\n';
+  const outcome result = play(testbed, true);
   std::cout << result.story << result.failure << "digest " << result.digest << '\n';
   const bool good = result.failure.empty();
   std::cout << (good ? 1 : 0) << " passed, " << (good ? 0 : 1) << " failed\n" << std::flush;

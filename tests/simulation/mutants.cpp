@@ -38,8 +38,10 @@ constexpr std::array preys{
     prey{mutant::retry_with_new_owner, "M8", "retry under a new owner id", invariant::orphan},
     prey{mutant::loss_told_by_io_thread, "M9", "loss told by the thread that does I/O",
          invariant::loss},
-    prey{mutant::one_permit_too_many, "M11", "one more than all permits", invariant::exclusion},
-    prey{mutant::upgrade_beside_any, "M12", "an upgrade beside other readers",
+    prey{mutant::told_before_done, "M11", "a grant is told and never made", invariant::phantom},
+    prey{mutant::word_noted_late, "M12", "word noted after the look", invariant::wake_up},
+    prey{mutant::one_permit_too_many, "M14", "one more than all permits", invariant::exclusion},
+    prey{mutant::upgrade_beside_any, "M15", "an upgrade beside other readers",
          invariant::exclusion},
 };
 
@@ -97,10 +99,10 @@ int tell_all(std::uint64_t seed) {
   for (const prey& each : preys) {
     for (const bool sick : {true, false}) {
       put_in_force(sick ? each.which : mutant::none);
-      const scenario scene = draw_scenario_for(each.which, seed);
-      const outcome result = play(scene, true);
+      const scenario testbed = draw_scenario_for(each.which, seed);
+      const outcome result = play(testbed, true);
       std::cout << "=== " << each.name << (sick ? " in force: " : " not in force: ")
-                << scene.to_string() << '\n'
+                << testbed.to_string() << '\n'
                 << result.story << result.failure;
     }
   }

@@ -21,6 +21,8 @@ world::options world_options(const scenario& play, bool tell_all) {
   how.step_limit = 400'000;
   how.drift_max = play.drift_max;
   how.spurious = play.spurious;
+  how.interrupted = play.interrupted;
+  how.interrupted_max = play.interrupted_max;
   how.trace_lines = tell_all ? 200'000 : 0;
   return how;
 }
@@ -58,7 +60,7 @@ void direct(stage& stage) {
   for (std::size_t i = 0; i < processes.size(); ++i) processes[i]->join();
   weather.end();
   // Notices on their way still speak of the processes.
-  stage.world.sleep(2 * stage.play.everything_settled() + 2s);
+  stage.world.sleep(2 * stage.play.everything_over() + 2s);
   check_clean_end(stage);
   for (const auto& [name, counter] : stage.registers) {
     stage.calls.final_value(stage.now(), name, counter.value());
@@ -88,6 +90,7 @@ void judge(stage& stage, outcome& result) {
   const checker::verdict users = check(stage.calls.events(), how);
   result.seen.add(count::expected_overlaps, users.expected_overlaps);
   result.broken = users.broken();
+  result.broken.merge(stage.broken_here);
   if (!users.kept()) result.failure += users.to_string();
 
   how.tokens_in_grant_order = false;
@@ -97,7 +100,7 @@ void judge(stage& stage, outcome& result) {
   }
   checker::verdict seam = check(stage.claims.events(), how);
   const std::set<invariant> told{invariant::record, invariant::fifo, invariant::owner,
-                                 invariant::orphan};
+                                 invariant::orphan, invariant::phantom};
   std::erase_if(seam.violations, [&](const auto& each) { return !told.contains(each.which); });
   result.broken.merge(seam.broken());
   if (!seam.kept()) result.failure += "at the seam: " + seam.to_string();

@@ -2,8 +2,8 @@
 // kinds: a run with everything at once seldom gets far enough to be interesting.
 #include "simulation/scenario.hpp"
 
-#include "engine/line_rule.hpp"
 #include "engines/memory/protocol.hpp"
+#include "line_rules/line_rule.hpp"
 #include "world/random_stream.hpp"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ bool scenario::state_goes_back() const noexcept {
 }
 
 duration scenario::calm_bound() const noexcept {
-  const duration slop = 2ms + 100 * drift_max + 8 * wake_delay;
+  const duration slop = 2ms + 100 * drift_max + 8 * wake_delay + 20 * interrupted_max;
   const duration offer = seam::offer_lease(lease);
   const duration look = std::min(offer / 3, look_every);
   const duration by_wake_up = 6 * delay_max + slop;
@@ -119,8 +119,15 @@ duration scenario::after_fault_bound() const noexcept {
   return calm_bound() + 2 * longest_lease() + asking + late_max + step_back;
 }
 
-duration scenario::everything_settled() const noexcept {
+duration scenario::everything_over() const noexcept {
   return longest_lease() + late_max + trouble_length + 10 * delay_max + 100ms;
+}
+
+void draw_interruptions(scenario& s) {
+  random_stream rng{s.seed ^ 0x696e7472U};  // of its own: the other draws stay as they were
+  if (!rng.chance(0.25)) return;
+  s.interrupted = rng.uniform(1U, 20U) / 100.0;
+  s.interrupted_max = rng.uniform(duration{1us}, duration{200us});
 }
 
 scenario draw_scenario(std::uint64_t seed) {
@@ -139,16 +146,42 @@ scenario draw_scenario(std::uint64_t seed) {
     draw_storm(s, rng);
     draw_troubles(s, rng);
   }
+  draw_interruptions(s);
   return s;
 }
+
+namespace {
+
+/// Many queue in their own process and are stopped, often while they look around.
+void crowd_and_interrupt(scenario& s) {
+  s.calm = false;
+  s.storm = {};
+  s.troubles.clear();
+  s.trouble_count = 0;
+  s.timeout = std::max<duration>(20ms, 8 * s.delay_max);
+  s.lease = 1s;
+  s.threads = 3;
+  s.names = 1;
+  s.spurious = 0;
+  s.strict_fifo = false;
+  s.max_hold = duration::max();
+  s.pause_inside = 0;
+  s.interrupted = 0.3;
+  s.interrupted_max = 5ms;  // so long that a loss would be told late: nothing may be lost
+  s.weights = {};
+  weight(s, form::blocking) = 5;
+  weight(s, form::stoppable) = 20;
+}
+
+}  // namespace
 
 scenario draw_scenario_for(seam::mutant which, std::uint64_t seed) {
   scenario s = draw_scenario(seed);
   random_stream rng{seed ^ 0x6d757461U};
   const auto play = [&](std::vector<count> troubles) {
     s.calm = false;
+    s.trouble_count = 4;
     s.troubles = std::move(troubles);
-    s.trouble_count = s.troubles.empty() ? 0 : 4;
     s.trouble_gap = rng.uniform(s.lease / 8, s.lease);
     s.trouble_length = rng.uniform(s.lease / 2, 2 * s.lease);
   };
@@ -187,15 +220,16 @@ scenario draw_scenario_for(seam::mutant which, std::uint64_t seed) {
       play({count::cut_both_ways, count::cut_to_client});
       s.pass.passes = 1;
       break;
+    case seam::mutant::word_noted_late:
+      crowd_and_interrupt(s);
+      break;
     case seam::mutant::one_permit_too_many:
       weight(s, form::permit) = 9;
       break;
     case seam::mutant::upgrade_beside_any:
-      weight(s, form::read) = 5;
-      weight(s, form::upgrade) = 9;
+      weight(s, form::read) = weight(s, form::upgrade) = 9;
       break;
-    case seam::mutant::any_node_of_ours:  // only on real servers: tests/faults/mutants
-    case seam::mutant::none:
+    default:  // M11: any contention shows it; M6: only real servers do, see tests/faults/mutants
       break;
   }
   return s;
@@ -218,8 +252,9 @@ std::string scenario::to_string() const {
       << (wake_ups_lost ? ", no wake-ups" : "") << "; " << trouble_count << " troubles of:";
   for (const count each : troubles) out << ' ' << simulation::to_string(each) << ';';
   out << " gap " << ms(trouble_gap) << " length " << ms(trouble_length) << "; paused inside "
-      << pause_inside << "; drift " << ms(drift_max) << " spurious " << spurious << " wake_delay "
-      << ms(wake_delay) << "; bounds " << ms(calm_bound()) << " and " << ms(after_fault_bound());
+      << pause_inside << "; drift " << ms(drift_max) << " spurious " << spurious << " interrupted "
+      << interrupted << " up to " << ms(interrupted_max) << " wake_delay " << ms(wake_delay)
+      << "; bounds " << ms(calm_bound()) << " and " << ms(after_fault_bound());
   return out.str();
 }
 

@@ -89,12 +89,14 @@ struct scenario {
 
   duration drift_max{};
   double spurious = 0;
+  double interrupted = 0;
+  duration interrupted_max{};
   duration wake_delay{};
 
   bool may(count trouble) const noexcept;
   /// Somebody takes locks in other ways than one after the other.
   bool shares() const noexcept;
-  /// A server that goes back to an older state may honour old papers again.
+  /// A server that goes back to an older state may honour old receipts again.
   bool state_goes_back() const noexcept;
   /// The longest any lease in this run can be.
   duration longest_lease() const noexcept { return lease; }
@@ -102,7 +104,7 @@ struct scenario {
   duration calm_bound() const noexcept;
   duration after_fault_bound() const noexcept;
   /// When what was sent, or done to a process, before now has surely had its effect.
-  duration everything_settled() const noexcept;
+  duration everything_over() const noexcept;
 
   std::string to_string() const;
 };

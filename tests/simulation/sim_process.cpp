@@ -2,8 +2,8 @@
 // returned to its caller; what the worker has not written down yet waits in lost_.
 #include "simulation/sim_process.hpp"
 
-#include "keeper/opening.hpp"
-#include "local/core.hpp"
+#include "client/core.hpp"
+#include "client/opening.hpp"
 #include "simulation/worker.hpp"
 
 #include <algorithm>
@@ -37,8 +37,8 @@ class sim_process::listener final : public observer {
                                event.fence.value(), " is lost");
     }
     process_.judge_loss(event);
-    const auto found = process_.sections_.find(which);
-    if (found == process_.sections_.end() || found->second->listens) return;
+    const auto found = process_.critical_sections_.find(which);
+    if (found == process_.critical_sections_.end() || found->second->listens) return;
     process_.write_loss(*found->second, crosslock::to_string(event.reason));
   }
 
@@ -91,8 +91,8 @@ void sim_process::open() {
   settings.retry = play.retry;
   settings.pass = play.pass;
   settings.observer = std::make_shared<listener>(*this);
-  auto open = [this](seam::turn& turn, seam::clock&) -> std::unique_ptr<seam::engine> {
-    auto made = std::make_unique<watched_engine>(stage_, clock_, number_, turn,
+  auto open = [this](seam::engine_events& events, seam::clock&) -> std::unique_ptr<seam::engine> {
+    auto made = std::make_unique<watched_engine>(stage_, clock_, number_, events,
                                                  [this](const owner_id& owner) { renewed(owner); });
     engine_ = made.get();
     id_ = made->id();
@@ -141,39 +141,39 @@ void sim_process::close() {
   }
 }
 
-void sim_process::begin_section(section_record& section) {
-  const key which{section.lock, section.number.value()};
-  section.owner = section.in_hand ? section.in_hand->owner() : owners_[which];
-  const term* terms = engine_->find_term(section.owner);
+void sim_process::begin_critical_section(critical_section_record& entered) {
+  const key which{entered.lock, entered.number.value()};
+  entered.owner = entered.in_hand ? entered.in_hand->owner() : owners_[which];
+  const term* terms = engine_->find_term(entered.owner);
   if (!terms) {
-    stage_.complain("I10: process ", number_, " holds ", section.number.value(),
+    stage_.complain("I10: process ", number_, " holds ", entered.number.value(),
                     ", which the engine never granted");
     return;
   }
-  const bool stale = engine_->known_broken(section.owner) && section.in_hand &&
-                     section.in_hand->lost_reason() == loss_reason::none;
+  const bool stale = engine_->known_broken(entered.owner) && entered.in_hand &&
+                     entered.in_hand->lost_reason() == loss_reason::none;
   if (stale) {
-    stage_.complain("I7: process ", number_, " was given ", section.number.value(),
+    stage_.complain("I7: process ", number_, " was given ", entered.number.value(),
                     " after it had heard that it was broken");
   }
-  section.deadline = section.in_hand ? section.in_hand->expires_at() : terms->deadline;
-  check_deadline(section, terms->deadline);
-  section.story.granted(stage_.now(), {fence{section.number.value() * 8 + section.life},
-                                       section.deadline, terms->sent, terms->lease});
-  section.story.enters(stage_.now());
-  stage_.world.trace("granted ", section.number.value(), " of ", section.lock);
-  sections_[which] = &section;
-  if (lost_.contains(which) && !section.listens) write_loss(section, "lost on the way");
+  entered.deadline = entered.in_hand ? entered.in_hand->expires_at() : terms->deadline;
+  check_deadline(entered, terms->deadline);
+  entered.story.granted(stage_.now(), {fence{entered.number.value() * 8 + entered.life},
+                                       entered.deadline, terms->sent, terms->lease});
+  entered.story.enters(stage_.now());
+  stage_.world.trace("granted ", entered.number.value(), " of ", entered.lock);
+  critical_sections_[which] = &entered;
+  if (lost_.contains(which) && !entered.listens) write_loss(entered, "lost on the way");
 }
 
-void sim_process::end_section(section_record& section) {
-  sections_.erase({section.lock, section.number.value()});
+void sim_process::end_critical_section(critical_section_record& entered) {
+  critical_sections_.erase({entered.lock, entered.number.value()});
 }
 
-void sim_process::write_loss(section_record& section, std::string_view why) {
+void sim_process::write_loss(critical_section_record& entered, std::string_view why) {
   if (!alive()) return;
-  section.told = true;
-  section.story.lost(stage_.now(), why);
+  entered.told = true;
+  entered.story.lost(stage_.now(), why);
 }
 
 void sim_process::judge_loss(const observer::lost_event& event) {
@@ -194,23 +194,23 @@ void sim_process::judge_loss(const observer::lost_event& event) {
 
 void sim_process::renewed(const owner_id& owner) {
   if (!alive()) return;
-  for (const auto& [which, section] : sections_) {
-    if (section->owner != owner || section->told || section->leaving) continue;
-    if (section->in_hand && section->in_hand->lost_reason() != loss_reason::none) continue;
+  for (const auto& [which, entered] : critical_sections_) {
+    if (entered->owner != owner || entered->told || entered->leaving) continue;
+    if (entered->in_hand && entered->in_hand->lost_reason() != loss_reason::none) continue;
     const term& terms = *engine_->find_term(owner);
-    const time_point moved = section->in_hand ? section->in_hand->expires_at() : terms.deadline;
-    if (!section->upgrading || moved > terms.deadline) check_deadline(*section, terms.deadline);
-    if (moved <= section->deadline) continue;
-    section->deadline = moved;
-    section->story.renews(stage_.now());
-    section->story.renewed(stage_.now(), {{}, moved, terms.sent, terms.lease});
+    const time_point moved = entered->in_hand ? entered->in_hand->expires_at() : terms.deadline;
+    if (!entered->upgrading || moved > terms.deadline) check_deadline(*entered, terms.deadline);
+    if (moved <= entered->deadline) continue;
+    entered->deadline = moved;
+    entered->story.renews(stage_.now());
+    entered->story.renewed(stage_.now(), {{}, moved, terms.sent, terms.lease});
   }
 }
 
-void sim_process::check_deadline(const section_record& section, time_point deadline) {
-  if (!section.in_hand || section.in_hand->expires_at() == deadline) return;
-  stage_.complain("I10: the deadline of ", section.number.value(), " is off by ",
-                  (section.in_hand->expires_at() - deadline).count(), " ns");
+void sim_process::check_deadline(const critical_section_record& entered, time_point deadline) {
+  if (!entered.in_hand || entered.in_hand->expires_at() == deadline) return;
+  stage_.complain("I10: the deadline of ", entered.number.value(), " is off by ",
+                  (entered.in_hand->expires_at() - deadline).count(), " ns");
 }
 
 release_result sim_process::heard_release(const std::string& lock, fence number) {

@@ -18,12 +18,12 @@
 namespace crosslock::simulation {
 
 /// The life of one hold as its user sees it.
-struct section_record {
+struct critical_section_record {
   checker::claim_record story;
   std::string lock;
   fence number;
   std::int64_t life = 0;  ///< how often the hold was detached and taken up again
-  seam::wish want{};
+  seam::demand demand{};
   const hold* in_hand = nullptr;
   bool listens = false;    ///< its loss is written down by a callback, not by the observer
   bool told = false;       ///< of its loss
@@ -66,10 +66,10 @@ class sim_process {
   semaphore& seats() { return *seats_; }
   watched_engine& engine() noexcept { return *engine_; }
 
-  /// Writes the grant down and follows it until end_section().
-  void begin_section(section_record& section);
-  void end_section(section_record& section);
-  void write_loss(section_record& section, std::string_view why);
+  /// Writes the grant down and follows it until end_critical_section().
+  void begin_critical_section(critical_section_record& entered);
+  void end_critical_section(critical_section_record& entered);
+  void write_loss(critical_section_record& entered, std::string_view why);
   /// What the observer heard of the release of that hold.
   release_result heard_release(const std::string& lock, fence number);
 
@@ -83,7 +83,7 @@ class sim_process {
   void close();
   void renewed(const owner_id& owner);
   void judge_loss(const observer::lost_event& event);
-  void check_deadline(const section_record& section, time_point deadline);
+  void check_deadline(const critical_section_record& entered, time_point deadline);
 
   stage& stage_;
   storm& storm_;
@@ -106,7 +106,7 @@ class sim_process {
   bool cut_ = false;
   time_point frozen_until_{};
 
-  std::map<key, section_record*> sections_;
+  std::map<key, critical_section_record*> critical_sections_;
   std::map<key, owner_id> owners_;  ///< of holds the observer was told of
   std::set<key> lost_;              ///< those it was told to be lost
   std::map<key, release_result> releases_;

@@ -1,6 +1,7 @@
 // What all simulated processes of one seed share.
 #pragma once
 
+#include "checker/invariants.hpp"
 #include "checker/recorder.hpp"
 #include "engines/memory/network.hpp"
 #include "simulation/fenced_register.hpp"
@@ -13,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,9 +38,9 @@ class world_scheduler final : public memory::scheduler {
 };
 
 /// A detached hold that waits for somebody to take it up.
-struct paper {
+struct detached_hold {
   receipt about;
-  seam::wish want;
+  seam::demand demand;
   std::int64_t life;  ///< how often it has been taken up before
   time_point written;
   time_point good_until;
@@ -69,9 +71,10 @@ class stage {
   std::vector<std::string> names;
   const std::string seats = "seats";  ///< the name of the semaphore
   std::map<std::string, fenced_register> registers;
-  std::vector<paper> papers;
-  std::map<std::string, fence> last_given;  ///< by name: what forgers have heard of
-  std::vector<std::string> complaints;      ///< broken promises found here, not by the checker
+  std::vector<detached_hold> detached_holds;
+  std::map<std::string, fence> last_given;   ///< by name: what forgers have heard of
+  std::vector<std::string> complaints;       ///< broken promises found here, not by the checker
+  std::set<checker::invariant> broken_here;  ///< of these, for the mutants
 
   time_point now() const noexcept { return world.now(); }
   world::random_stream& rng() noexcept { return world.rng(); }
@@ -83,10 +86,21 @@ class stage {
                          kind == checker::fault::clock_step;
     if (forgets) last_forgotten_ = now();
     if (kind == checker::fault::admin_delete) {
-      last_broken_[std::string{lock}] = now() + play.everything_settled();
+      last_broken_[std::string{lock}] = now() + play.everything_over();
     }
     calls.nemesis(now(), kind, proc, lock, what);
     claims.nemesis(now(), kind, proc, lock, what);
+  }
+
+  /// I13: whom the server itself shows as holders at this moment.
+  void show_holders(const seam::name_ref& name) {
+    memory::server copy = network->server_copy();
+    const auto seen = copy.apply(0, memory::look_request{name}, network->server_now()).answer;
+    const lock_info& info = std::get<memory::look_reply>(seen).info;
+    if (info.holders.empty()) claims.shown(now(), now(), name->str(), {});
+    for (const claim_info& one : info.holders) {
+      claims.shown(now(), now(), name->str(), one.fence);
+    }
   }
 
   /// Has anything happened since then that makes a server forget a grant?

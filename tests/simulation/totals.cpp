@@ -46,7 +46,7 @@ constexpr std::array<std::string_view, count_size> names{
     "messages duplicated",
     "messages overtaken",
     "process paused",
-    "paused in its section",
+    "paused in its entered",
     "server paused",
     "cut both ways",
     "cut to the server",

@@ -2,7 +2,7 @@
 // many asks it takes. What a dead process does is not written down.
 #include "simulation/watched_engine.hpp"
 
-#include "keeper/deadline.hpp"
+#include "engine/deadline.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +15,8 @@ std::int32_t& this_logical_thread() noexcept {
 }
 
 watched_engine::watched_engine(stage& stage, world::process& process, std::int32_t proc,
-                               seam::turn& core, std::function<void(const owner_id&)> renewed)
+                               seam::engine_events& core,
+                               std::function<void(const owner_id&)> renewed)
     : stage_{stage},
       process_{process},
       proc_{proc},
@@ -72,7 +73,7 @@ void watched_engine::note_grant(const seam::grant& grant, bool taken) {
   const bool repeated = known && !anew && (known->held || known->given_up);
   if (repeated && !taken) return;
   term& mine = terms_[grant.owner];
-  mine = {grant, grant.sent, grant.lease, inner::valid_until(grant.sent, grant.lease)};
+  mine = {grant, grant.sent, grant.lease, seam::valid_until(grant.sent, grant.lease)};
   if (known) known->broken = false;
   if (mute() || !known || repeated) return;
   stage_.last_given[grant.name->str()] = grant.first;
@@ -86,6 +87,7 @@ void watched_engine::note_grant(const seam::grant& grant, bool taken) {
     shared->upgraded = true;
   }
   known->record.granted(stage_.now(), {grant.first, mine.deadline, mine.sent, mine.lease});
+  stage_.show_holders(grant.name);
 }
 
 void watched_engine::note_answer(const owner_id& owner, const seam::answer& answer, bool taken) {
@@ -164,7 +166,7 @@ void watched_engine::renew(std::span<seam::renewal> batch, time_point give_up) {
   for (const seam::renewal& one : batch) {
     if (one.outcome != seam::renewal::result::renewed) continue;
     term& mine = terms_[one.held.owner];
-    const time_point moved = inner::valid_until(one.sent, one.granted_lease);
+    const time_point moved = seam::valid_until(one.sent, one.granted_lease);
     if (mine.deadline > stage_.now() && moved > mine.deadline) {
       mine.sent = one.sent;
       mine.lease = one.granted_lease;
@@ -218,9 +220,9 @@ std::optional<seam::grant> watched_engine::adopt(const seam::grant& detached,
   }
 }
 
-void watched_engine::answered(seam::claim_key key, const seam::answer& answer) noexcept {
-  note_answer(key.owner, answer, false);
-  core_.answered(key, answer);
+void watched_engine::answered(const seam::claim& claim, const seam::answer& answer) noexcept {
+  note_answer(claim.owner, answer, false);
+  core_.answered(claim, answer);
 }
 
 void watched_engine::granted(const seam::grant& grant) noexcept {

@@ -23,11 +23,11 @@ struct term {
 /// Which logical thread the calling simulated thread is; changed after an unknown outcome.
 std::int32_t& this_logical_thread() noexcept;
 
-class watched_engine final : public seam::engine, private seam::turn {
+class watched_engine final : public seam::engine, private seam::engine_events {
  public:
-  /// `renewed` is called in a timed event after the keeper has settled a renewal of that owner.
-  watched_engine(stage& stage, world::process& process, std::int32_t proc, seam::turn& core,
-                 std::function<void(const owner_id&)> renewed);
+  /// `renewed` is called in a timed event after the keeper has applied a renewal of that owner.
+  watched_engine(stage& stage, world::process& process, std::int32_t proc,
+                 seam::engine_events& core, std::function<void(const owner_id&)> renewed);
 
   memory::client_id id() const noexcept { return inside_.id(); }
   /// Null when that owner was never granted anything.
@@ -38,7 +38,7 @@ class watched_engine final : public seam::engine, private seam::turn {
   bool known_broken(const owner_id& owner) const;
   /// How many claims were neither granted, nor given back, nor withdrawn.
   std::size_t left_behind() const;
-  /// For attempts with stolen or old papers: not written down.
+  /// For attempts with stolen or old receipts: not written down.
   seam::engine& unwatched() noexcept { return inside_; }
 
   const seam::traits& about() const noexcept override { return inside_.about(); }
@@ -87,12 +87,13 @@ class watched_engine final : public seam::engine, private seam::turn {
     bool upgraded = false;             ///< another grant stands for it in the book
   };
 
-  void answered(seam::claim_key key, const seam::answer& answer) noexcept override;
+  void answered(const seam::claim& claim, const seam::answer& answer) noexcept override;
   void granted(const seam::grant& grant) noexcept override;
   void look_again(seam::claim_key key) noexcept override { core_.look_again(key); }
   void wanted(seam::claim_key key) noexcept override { core_.wanted(key); }
   void failed(seam::claim_key key, const error& why) noexcept override;
   void cell_changed(const lock_name& name) noexcept override { core_.cell_changed(name); }
+  void session_cut() noexcept override { core_.session_cut(); }
 
   bool mute() const noexcept { return !process_.alive(); }
   story* find(const owner_id& owner);
@@ -104,7 +105,7 @@ class watched_engine final : public seam::engine, private seam::turn {
   stage& stage_;
   world::process& process_;
   const std::int32_t proc_;
-  seam::turn& core_;
+  seam::engine_events& core_;
   const std::function<void(const owner_id&)> renewed_;
   std::map<owner_id, story> stories_;
   std::map<owner_id, term> terms_;

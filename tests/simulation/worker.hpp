@@ -15,10 +15,11 @@ struct grip {
   fence number;
   std::function<release_result()> release;
   std::function<std::stop_token()> lost;
-  std::function<void(section_record&)> inside{};  ///< more to be done in the critical section
-  hold* in_hand = nullptr;                        ///< null: inside a mutex object
+  std::function<void(critical_section_record&)>
+      inside{};             ///< more to be done in the critical section
+  hold* in_hand = nullptr;  ///< null: inside a mutex object
   std::int64_t life = 0;
-  seam::wish want{};
+  seam::demand demand{};
 };
 
 class worker {
@@ -35,26 +36,26 @@ class worker {
 
   // Ways to take a lock (worker_forms.cpp).
   void take(const std::string& lock, duration patience, count refused_as, const get_hold& get,
-            seam::wish want = {});
+            seam::demand demand = {});
   void take_stoppable(const std::string& lock);
   std::optional<hold> take_by_callback(const ask_async& ask);
   void take_shared(form which, const std::string& lock);
   void take_permits(form which);
   void take_and_upgrade(const std::string& lock);
-  std::optional<checker::claim_record> upgrade(section_record& section, hold& held);
+  std::optional<checker::claim_record> upgrade(critical_section_record& entered, hold& held);
   void take_and_downgrade(const std::string& lock);
   void take_standard(const std::string& lock);
   void take_recursive(const std::string& lock);
   void take_run(const std::string& lock);
-  void take_up_paper();
+  void take_up_detached();
 
   // What is done with it.
   void use(checker::claim_record& story, const std::string& lock, const grip& held);
-  void work_inside(section_record& section, const grip& held);
-  void leave(section_record& section, const grip& held);
-  void detach(section_record& section, const grip& held);
-  void write_release(section_record& section, release_result result);
-  void renew_what_is_lost(const section_record& section);
+  void work_inside(critical_section_record& entered, const grip& held);
+  void leave(critical_section_record& entered, const grip& held);
+  void detach(critical_section_record& entered, const grip& held);
+  void write_release(critical_section_record& entered, release_result result);
+  void renew_what_is_lost(const critical_section_record& entered);
 
   // Mischief (worker_mischief.cpp).
   void break_somebody(const std::string& lock);
@@ -62,7 +63,8 @@ class worker {
   void forge_release(const std::string& lock);
 
   void give_up(const checker::claim_record& story, const error& why);
-  checker::claim_record ask(const std::string& lock, seam::wish want = {});
+  checker::claim_record ask(const std::string& lock, seam::demand demand = {});
+  void judge_stop(time_point stopped);
   void judge_patience(time_point asked, duration patience);
   time_point now() const noexcept { return stage_.now(); }
   duration draw_work();

@@ -54,7 +54,7 @@ void worker::play_round() {
     case form::permit_callback:
       return take_permits(which);
     case form::adopt:
-      return take_up_paper();
+      return take_up_detached();
     case form::break_it:
       return break_somebody(lock);
     case form::look:
@@ -67,8 +67,8 @@ void worker::play_round() {
 }
 
 void worker::take(const std::string& lock, duration patience, count refused_as, const get_hold& get,
-                  seam::wish want) {
-  checker::claim_record story = ask(lock, want);
+                  seam::demand demand) {
+  checker::claim_record story = ask(lock, demand);
   const time_point asked = now();
   std::optional<hold> held;
   try {
@@ -88,15 +88,17 @@ void worker::take(const std::string& lock, duration patience, count refused_as, 
        .release = [&] { return held->release(); },
        .lost = [&] { return held->lost(); },
        .in_hand = &*held,
-       .want = want});
+       .demand = demand});
 }
 
 void worker::take_stoppable(const std::string& lock) {
   std::stop_source stop;
   seam::park_word done{0};
   const time_point until = now() + stage_.rng().uniform(duration::zero(), play_.lease);
+  std::optional<time_point> stopped;
   const auto stopper = home_.clock().start("stopper", [&] {
     while (done.load() == 0 && now() < until) home_.clock().park(done, 0, until);
+    stopped = now();
     stop.request_stop();
   });
   take(lock, duration::max(), count::stopped, [&] {
@@ -108,7 +110,9 @@ void worker::take_stoppable(const std::string& lock) {
         home.clock().unpark(word);
       }
     } const told{home_, done};
-    return home_.plain(lock).acquire(stop.get_token());
+    auto held = home_.plain(lock).acquire(stop.get_token());
+    if (stopped) judge_stop(*stopped);
+    return held;
   });
   stopper->join();
 }
@@ -180,14 +184,14 @@ void worker::take_recursive(const std::string& lock) {
     if (reentrant.depth() != 0) reentrant.unlock();
     return give_up(story, why);
   }
-  const auto deeper = [&](section_record& section) {
+  const auto deeper = [&](critical_section_record& entered) {
     const auto levels = stage_.rng().uniform(1, 3);
     int taken = 0;
     try {
       for (; taken < levels; ++taken) {
-        section.story.reenters(now());
+        entered.story.reenters(now());
         reentrant.lock();
-        section.story.reentered(now(), fence{reentrant.fence().value() * 8});
+        entered.story.reentered(now(), fence{reentrant.fence().value() * 8});
         stage_.seen.add(count::reentries);
       }
     } catch (const error& why) {
@@ -227,13 +231,13 @@ void worker::take_run(const std::string& lock) {
   }
 }
 
-void worker::take_up_paper() {
-  if (stage_.papers.empty()) return;
-  const auto index = stage_.rng().below(stage_.papers.size());
-  const paper mine = stage_.papers[index];
-  stage_.papers.erase(stage_.papers.begin() + static_cast<std::ptrdiff_t>(index));
+void worker::take_up_detached() {
+  if (stage_.detached_holds.empty()) return;
+  const auto index = stage_.rng().below(stage_.detached_holds.size());
+  const detached_hold mine = stage_.detached_holds[index];
+  stage_.detached_holds.erase(stage_.detached_holds.begin() + static_cast<std::ptrdiff_t>(index));
   const std::string lock = mine.about.name.str();
-  checker::claim_record story = ask(lock, mine.want);
+  checker::claim_record story = ask(lock, mine.demand);
   std::optional<hold> held;
   try {
     held = home_.locks().adopt(mine.about);
@@ -255,7 +259,7 @@ void worker::take_up_paper() {
        .lost = [&] { return held->lost(); },
        .in_hand = &*held,
        .life = mine.life + 1,
-       .want = mine.want});
+       .demand = mine.demand});
 }
 
 }  // namespace crosslock::simulation

@@ -11,11 +11,19 @@ FUNCTION_LINES_MAX = 60
 # Which folders of src/ a layer may include besides the public headers (design: calls go left to
 # right, and so do includes).
 LAYERS = {
-    "lock": ["lock", "local"],
+    "lock": ["lock", "cells", "client", "local"],
+    "cells": ["cells", "client"],
+    "client": ["client", "local", "keeper", "engine"],
     "local": ["local", "keeper"],
     "keeper": ["keeper", "engine"],
+    "session": ["session", "line_rules", "engine"],
     "engine": ["engine"],
+    "line_rules": ["line_rules", "engine"],
 }
+# The mutex of everybody.
+GUARDED = "engine/guarded.hpp"
+# What engines share, beside them: engines may include it, and the core does not know it.
+SHARED_BY_ENGINES = ["line_rules", "session"]
 # Redlock is made of Redis nodes: the one engine that may use another.
 ENGINE_FRIENDS = {"redlock": ["redis"]}
 ENGINE_FILES = ["factory.cpp", "engine.hpp", "engine.cpp", "connection.hpp", "connection.cpp",
@@ -28,9 +36,13 @@ REGISTRY = "src/engine/registry.cpp"
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"])
                         + r")\b")
 CLOCKS = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep|system_clock|steady_clock)\b")
+MUTEXES = re.compile(r"\bstd::(?:\w*mutex|lock_guard|unique_lock|scoped_lock|shared_lock"
+                     r"|condition_variable\w*)\b")
 VAGUE_NAME = re.compile(r"\b(?:class|struct)\s+(\w*?(?:manager|helper|utils?|impl)s?)\b", re.I)
 # Adapters for other libraries: header-only, and no part of crosslock.hpp.
 ADAPTED = {"include/crosslock/asio.hpp": ["asio/", "boost/asio/"]}
+# A lock speaks to its client, and not through it to whatever stands behind.
+REACHED_THROUGH = re.compile(r"\b(keeper\(\)|engine\(\)\s*\.)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -81,6 +93,15 @@ def no_clocks(path, text):
                f"'{found.group()}': time and waiting come from engine/clock.hpp")
 
 
+def mutexes_are_followed(path, text):
+    if not path.startswith("src/") or path == f"src/{GUARDED}":
+        return
+    code = cpp_text.without(text, "comment", "literal")
+    for found in MUTEXES.finditer(code):
+        yield (line_of(code, found.start()),
+               f"'{found.group()}': clang follows only the mutexes of {GUARDED}")
+
+
 def public_headers_alone(path, text):
     if not path.startswith("include/"):
         return
@@ -98,12 +119,22 @@ def layers_in_order(path, text):
     if parts[1] == "engines":
         own = parts[2]
         friends = [own, *ENGINE_FRIENDS.get(own, [])]
-        allowed = ["engine/", *(f"engines/{name}/" for name in friends)]
+        allowed = [f"{name}/" for name in ["engine", *SHARED_BY_ENGINES]]
+        allowed += [f"engines/{name}/" for name in friends]
     else:
         allowed = [f"{name}/" for name in LAYERS.get(parts[1], [])]
     for line, quote, name in includes(text):
-        if quote == '"' and not name.startswith(tuple(allowed)):
+        if quote == '"' and name != GUARDED and not name.startswith(tuple(allowed)):
             yield line, f"{'/'.join(parts[:-1])} may include {', '.join(allowed)} but not {name}"
+
+
+def locks_ask_the_client(path, text):
+    if not path.startswith("src/lock/"):
+        return
+    code = cpp_text.without(text, "comment", "literal")
+    for found in REACHED_THROUGH.finditer(code):
+        yield (line_of(code, found.start()),
+               f"'{found.group()}' reaches through the client: give client/core.hpp a verb")
 
 
 def only_registry_names_engines(path, text):
@@ -120,8 +151,9 @@ def only_registry_names_engines(path, text):
 
 
 TEXT_RULES = [short_lines, short_files, finished]
-CPP_RULES = [*TEXT_RULES, short_functions, telling_names, no_clocks, public_headers_alone,
-             layers_in_order, only_registry_names_engines]
+CPP_RULES = [*TEXT_RULES, short_functions, telling_names, no_clocks,
+             mutexes_are_followed, public_headers_alone, layers_in_order, locks_ask_the_client,
+             only_registry_names_engines]
 
 
 def problems(path, text):

@@ -1,4 +1,4 @@
-#include "local/barrier_state.hpp"
+#include "cells/barrier_state.hpp"
 
 #include <crosslock/error.hpp>
 

@@ -187,5 +187,48 @@ TEST(deadline, that_passed_while_the_process_was_frozen_on_its_way_back_is_accep
                   .lost(1, 82, 5));
 }
 
+TEST(deadline, that_had_passed_before_the_process_was_frozen_is_refused) {
+  const auto told = [](int frozen, int thawed, int granted) {
+    return story{}
+        .asks(1, 0, 5)
+        .nemesis(frozen, fault::pause, 1)
+        .nemesis(thawed, fault::thaw, 1)
+        .granted(1, granted, 5, 50)
+        .lost(1, granted + 1, 5);
+  };
+  expect_kept(told(49, 200, 249));
+  expect_broken(told(10, 49, 60), {invariant::deadline});  // frozen, but not since
+  const std::set late{invariant::deadline, invariant::loss};
+  expect_broken(told(49, 200, 252), late);  // it had time to look at the clock
+  expect_broken(told(120, 200, 201), late);
+}
+
+TEST(deadline, that_passed_while_the_process_stuttered_on_its_way_back_is_accepted) {
+  const auto told = [](int proc, int granted) {
+    return story{}
+        .asks(1, 0, 5)
+        .nemesis(48, fault::stutter, proc)
+        .nemesis(86, fault::steady, proc)
+        .nemesis(88, fault::stutter, proc)
+        .nemesis(126, fault::steady, proc)
+        .granted(1, granted, 5, 50)
+        .lost(1, granted + 1, 5);
+  };
+  const check_options strict{.loss_slack = milliseconds{100}, .thaw_slack = milliseconds{5}};
+  expect_kept(told(1, 88), strict);
+  expect_kept(told(1, 129), strict);
+  expect_broken(told(1, 132), {invariant::deadline}, strict);
+  expect_broken(told(2, 88), {invariant::deadline}, strict);
+}
+
+TEST(loss, told_late_by_a_process_that_stuttered_is_refused_nevertheless) {
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5, 50)
+                    .nemesis(49, fault::stutter, 1)
+                    .nemesis(87, fault::steady, 1)
+                    .lost(1, 88, 5),
+                {invariant::loss});
+}
+
 }  // namespace
 }  // namespace crosslock::checker

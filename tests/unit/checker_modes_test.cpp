@@ -131,7 +131,7 @@ TEST(modes, readers_fall_asleep_beside_a_shared_hold_only_behind_a_writer) {
   expect_kept(behind_writer, how);
 }
 
-TEST(modes, two_wishes_for_most_of_the_permits_clash_in_pairs_and_in_sums) {
+TEST(modes, two_requests_for_most_of_the_permits_clash_in_pairs_and_in_sums) {
   story told;
   told.permits(3, 4).holds(1, 0, 1, 5).permits(1, 4).holds(2, 0, 1, 6);
   expect_kept(told);

@@ -9,7 +9,7 @@ event thief(int proc, std::int64_t t, phase ph, action f, std::int64_t token) {
   return e;
 }
 
-TEST(owner, refused_attempts_with_stolen_papers_are_accepted) {
+TEST(owner, refused_attempts_with_stolen_receipts_are_accepted) {
   expect_kept(story{}
                   .holds(1, 0, 1, 5)
                   .put(thief(2, 2, phase::inv, action::rel, 5))
@@ -166,6 +166,18 @@ TEST(owner, a_hold_that_ends_by_itself_is_not_blamed_on_a_late_release) {
                     .holds(2, 6, 7, 6, 30)
                     .put(lost_because(2, 20, 6, why)));
   }
+}
+
+TEST(owner, a_release_is_refused_to_a_hold_that_its_own_client_has_just_ended) {
+  const auto refused_after = [](const char* why) {
+    return story{}
+        .holds(1, 0, 1, 5, 90)
+        .put(story::blank(1, 8, phase::inv, action::rel, 5))
+        .put(lost_because(1, 9, 5, why))
+        .put(story::blank(1, 9, phase::fail, action::rel, 5));
+  };
+  expect_kept(refused_after("max_hold"), {.owner_never_refused = true});
+  expect_broken(refused_after("expired"), {invariant::owner}, {.owner_never_refused = true});
 }
 
 TEST(owner, a_pass_asks_no_server_that_has_forgotten_the_hold) {

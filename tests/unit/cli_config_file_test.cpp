@@ -1,7 +1,7 @@
 // What configuration files may say, and which word counts.
 #include "cli/command.hpp"
 #include "cli/config_file.hpp"
-#include "cli/place.hpp"
+#include "cli/target.hpp"
 
 #include <gtest/gtest.h>
 
@@ -116,14 +116,14 @@ TEST(read_configuration, a_directory_is_refused_by_name) {
   }
 }
 
-place_flags with_url(const std::string& url) {
-  place_flags flags;
+target_flags with_url(const std::string& url) {
+  target_flags flags;
   flags.url = url;
   return flags;
 }
 
 /// With an environment of its own.
-class find_place_case : public testing::Test {
+class find_target_case : public testing::Test {
  protected:
   static constexpr const char* ours[] = {"CROSSLOCK_URL", "CROSSLOCK_LEASE", "CROSSLOCK_PREFIX",
                                          "XDG_STATE_HOME"};
@@ -142,59 +142,59 @@ class find_place_case : public testing::Test {
   }
 };
 
-TEST_F(find_place_case, the_default_is_a_file_in_the_home_directory) {
-  const place found = find_place({}, {});
+TEST_F(find_target_case, the_default_is_a_file_in_the_home_directory) {
+  const target found = find_target({}, {});
   EXPECT_EQ(found.source, "the default");
   EXPECT_TRUE(has(found.url, "/home/ann/.local/state/crosslock/locks.db")) << found.url;
   EXPECT_FALSE(found.how.lease || found.how.prefix);
 }
 
-TEST_F(find_place_case, without_a_home_the_flag_is_named) {
+TEST_F(find_target_case, without_a_home_the_flag_is_named) {
   ::unsetenv("HOME");
   try {
-    find_place({}, {});
+    find_target({}, {});
     FAIL();
   } catch (const error& why) {
     EXPECT_EQ(why.which(), errc::invalid_url);
     EXPECT_TRUE(has(why.what(), "--url")) << why.what();
   }
-  EXPECT_EQ(find_place(with_url("memory:"), {}).url, "memory:");
+  EXPECT_EQ(find_target(with_url("memory:"), {}).url, "memory:");
 }
 
-TEST_F(find_place_case, flag_environment_file) {
+TEST_F(find_target_case, flag_environment_file) {
   const configuration files = machine_file("url=memory:file\nlease=1s\nprefix=f/");
-  EXPECT_EQ(find_place({}, files).url, "memory:file");
-  EXPECT_EQ(find_place({}, files).source, "m:1");
-  EXPECT_EQ(find_place({}, files).how.lease, 1s);
-  EXPECT_EQ(find_place({}, files).how.prefix, "f/");
+  EXPECT_EQ(find_target({}, files).url, "memory:file");
+  EXPECT_EQ(find_target({}, files).source, "m:1");
+  EXPECT_EQ(find_target({}, files).how.lease, 1s);
+  EXPECT_EQ(find_target({}, files).how.prefix, "f/");
   for (const char* const each : ours) ::setenv(each, "memory:env", 1);
-  EXPECT_EQ(find_place({}, files).url, "memory:env");
+  EXPECT_EQ(find_target({}, files).url, "memory:env");
   // The library reads these by itself.
-  EXPECT_FALSE(find_place({}, files).how.lease || find_place({}, files).how.prefix);
-  const place flagged = find_place({.url = "memory:x", .prefix = "", .lease = "3"}, files);
+  EXPECT_FALSE(find_target({}, files).how.lease || find_target({}, files).how.prefix);
+  const target flagged = find_target({.url = "memory:x", .prefix = "", .lease = "3"}, files);
   EXPECT_EQ(flagged.url, "memory:x");
   EXPECT_EQ(flagged.how.lease, 3s);
   EXPECT_EQ(flagged.how.prefix, "");
 }
 
-TEST_F(find_place_case, parameters_count_where_their_url_was_said) {
+TEST_F(find_target_case, parameters_count_where_their_url_was_said) {
   configuration files = machine_file("url=memory:m?lease=2s&prefix=u/");
-  EXPECT_FALSE(find_place({}, files).how.lease);  // the library takes them from the URL
+  EXPECT_FALSE(find_target({}, files).how.lease);  // the library takes them from the URL
   ::setenv("CROSSLOCK_LEASE", "4s", 1);
-  EXPECT_EQ(find_place({}, files).how.lease, 4s);
-  EXPECT_FALSE(find_place(with_url("memory:x?lease=3s"), files).how.lease);
+  EXPECT_EQ(find_target({}, files).how.lease, 4s);
+  EXPECT_FALSE(find_target(with_url("memory:x?lease=3s"), files).how.lease);
   ::unsetenv("CROSSLOCK_LEASE");
   files.lease = configured{"5s", "user:1", 2};
-  EXPECT_EQ(find_place({}, files).how.lease, 5s);
+  EXPECT_EQ(find_target({}, files).how.lease, 5s);
   files.lease->order = 1;
-  EXPECT_FALSE(find_place({}, files).how.lease);
-  EXPECT_FALSE(find_place(with_url("memory:x?lease=3s"), files).how.lease);
+  EXPECT_FALSE(find_target({}, files).how.lease);
+  EXPECT_FALSE(find_target(with_url("memory:x?lease=3s"), files).how.lease);
 }
 
-TEST_F(find_place_case, what_is_wrong_is_said_with_its_source) {
-  const auto text_of_failure = [](const place_flags& flags, const configuration& files) {
+TEST_F(find_target_case, what_is_wrong_is_said_with_its_source) {
+  const auto text_of_failure = [](const target_flags& flags, const configuration& files) {
     try {
-      find_place(flags, files);
+      find_target(flags, files);
     } catch (const error& why) {
       EXPECT_EQ(why.which(), errc::invalid_url);
       return std::string{why.what()};
@@ -207,10 +207,10 @@ TEST_F(find_place_case, what_is_wrong_is_said_with_its_source) {
   const auto bad_lease = text_of_failure({}, machine_file("lease=soon"));
   EXPECT_TRUE(has(bad_lease, "m:1: ")) << bad_lease;
   EXPECT_TRUE(has(text_of_failure(with_url("nonsense"), {}), "--url: "));
-  place_flags flags;
+  target_flags flags;
   flags.lease = "soon";
-  EXPECT_THROW(find_place(flags, {}), usage_error);
-  EXPECT_FALSE(has(find_place(with_url("redis://u:secret@h"), {}).shown(), "secret"));
+  EXPECT_THROW(find_target(flags, {}), usage_error);
+  EXPECT_FALSE(has(find_target(with_url("redis://u:secret@h"), {}).shown(), "secret"));
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // What the commands that look at locks decide without a server.
 #include "cli/command.hpp"
 #include "cli/looking/changes.hpp"
-#include "cli/looking/eyes.hpp"
 #include "cli/looking/kind.hpp"
 #include "cli/looking/lock_json.hpp"
 #include "cli/looking/lock_text.hpp"
+#include "cli/looking/lock_viewer.hpp"
 #include "cli/looking/repeat.hpp"
 #include "cli/looking/who_text.hpp"
 
@@ -77,7 +77,7 @@ TEST(cli_kind, of_a_name) {
   }
 }
 
-TEST(cli_eyes, see_internal_locks_within_a_prefix) {
+TEST(cli_lock_viewer, see_internal_locks_within_a_prefix) {
   const std::vector<lock_info> all{lock("app/a", {claim(1)}), lock("app/z", {claim(2)}),
                                    lock("crosslock:{election}:app/b", {claim(3)}),
                                    lock("crosslock:{election}:other/b", {claim(4)}),
@@ -103,7 +103,7 @@ TEST(cli_changes, name_who_came_and_who_went) {
   const std::vector<lock_info> held{lock("a", {claim(1)})};
   const std::vector<lock_info> wanted{lock("a", {claim(1)}, {claim(2), claim(3)})};
   const std::vector<lock_info> handed{lock("a", {claim(2)}, {claim(3)})};
-  EXPECT_EQ(shown(first_sight(wanted)), "held a 1, waiting a 2, waiting a 3");
+  EXPECT_EQ(shown(initial_events(wanted)), "held a 1, waiting a 2, waiting a 3");
   EXPECT_EQ(shown(changes_between(nobody, held)), "acquired a 1");
   EXPECT_EQ(shown(changes_between(held, wanted)), "waiting a 2, waiting a 3");
   EXPECT_EQ(shown(changes_between(wanted, handed)), "released a 1, acquired a 2");

@@ -239,13 +239,13 @@ TEST(client, a_receipt_serves_once) {
   mutex a{locks, "a"};
   auto held = a.acquire();
   const fence same = held.fence();
-  const receipt paper = receipt::parse(held.detach().to_string());
+  const receipt given = receipt::parse(held.detach().to_string());
   EXPECT_EQ(held.release(), release_result::not_held);
   EXPECT_FALSE(a.try_acquire());
   {
-    auto again = other.adopt(paper);
+    auto again = other.adopt(given);
     EXPECT_EQ(again.fence(), same);
-    EXPECT_EQ(code_of([&] { (void)locks.adopt(paper); }), errc::lost);
+    EXPECT_EQ(code_of([&] { (void)locks.adopt(given); }), errc::lost);
   }
   EXPECT_TRUE(a.try_acquire());
 }

@@ -1,5 +1,5 @@
 // The keeper's arithmetic: deadlines, renewal times, and the heap they stand in.
-#include "keeper/deadline.hpp"
+#include "engine/deadline.hpp"
 #include "keeper/renewal_plan.hpp"
 #include "keeper/timer_heap.hpp"
 
@@ -13,6 +13,8 @@ namespace crosslock::inner {
 namespace {
 
 using namespace std::chrono_literals;
+using seam::notice_lead;
+using seam::valid_until;
 
 constexpr time_point start{100s};
 
@@ -62,10 +64,10 @@ TEST(renewal_plan, one_request_never_uses_up_the_time_until_the_deadline) {
 
 struct member {
   static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
-  std::size_t place = nowhere;
+  std::size_t index = nowhere;
   int id = 0;
 };
-using heap = timer_heap<member, &member::place>;
+using heap = timer_heap<member, &member::index>;
 
 TEST(timer_heap, random_pushes_moves_and_removals_keep_the_first_moment_first) {
   std::mt19937 random{7};
@@ -107,7 +109,7 @@ TEST(timer_heap, pop_gives_the_members_in_order_and_leaves_them_nowhere) {
   for (const int id : {1, 3, 5, 7, 9}) {
     const auto popped = tested.pop();
     EXPECT_EQ(popped->id, id);
-    EXPECT_EQ(popped->place, member::nowhere);
+    EXPECT_EQ(popped->index, member::nowhere);
   }
   EXPECT_TRUE(tested.empty());
 }

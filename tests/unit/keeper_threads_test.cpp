@@ -1,6 +1,6 @@
-// The keeper's helpers that have threads of their own: errands and the loss crew.
-#include "keeper/errands.hpp"
-#include "keeper/loss_crew.hpp"
+// The keeper's helpers that have threads of their own: tasks and the loss notifier.
+#include "keeper/loss_notifier.hpp"
+#include "keeper/task_queue.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(errands, run_in_the_order_of_their_moments) {
+TEST(task_queue, run_in_the_order_of_their_moments) {
   std::vector<int> order;
   std::promise<void> done;
   {
-    errands tested{seam::real_clock(), "test"};
+    task_queue tested{seam::real_clock(), "test"};
     const time_point now = boot_clock::now();
     tested.at(now + 30ms, [&] {
       order.push_back(3);
@@ -30,11 +30,11 @@ TEST(errands, run_in_the_order_of_their_moments) {
   EXPECT_EQ(order, (std::vector{1, 2, 3}));
 }
 
-TEST(errands, what_is_due_runs_at_close_and_what_is_not_is_dropped) {
+TEST(task_queue, what_is_due_runs_at_close_and_what_is_not_is_dropped) {
   bool due_ran = false;
   const auto kept = std::make_shared<int>(0);
   {
-    errands tested{seam::real_clock(), "test"};
+    task_queue tested{seam::real_clock(), "test"};
     tested.at(boot_clock::now() + 1h, [kept, &due_ran] { due_ran = false; });
     tested.post([&] { due_ran = true; });
     tested.close();
@@ -44,8 +44,8 @@ TEST(errands, what_is_due_runs_at_close_and_what_is_not_is_dropped) {
   EXPECT_TRUE(due_ran);
 }
 
-TEST(errands, a_cancelled_one_is_never_run_and_owns_nothing_any_more) {
-  errands tested{seam::real_clock(), "test"};
+TEST(task_queue, a_cancelled_one_is_never_run_and_owns_nothing_any_more) {
+  task_queue tested{seam::real_clock(), "test"};
   const auto kept = std::make_shared<int>(0);
   const auto ticket = tested.at(boot_clock::now() + 1h, [kept] {});
   tested.cancel(ticket);
@@ -54,9 +54,9 @@ TEST(errands, a_cancelled_one_is_never_run_and_owns_nothing_any_more) {
   EXPECT_EQ(kept.use_count(), 1);
 }
 
-TEST(errands, one_may_post_the_next) {
+TEST(task_queue, one_may_post_the_next) {
   std::promise<int> last;
-  errands tested{seam::real_clock(), "test"};
+  task_queue tested{seam::real_clock(), "test"};
   std::function<void(int)> step = [&](int left) {
     if (left == 0) return last.set_value(7);
     tested.post([&, left] { step(left - 1); });
@@ -65,13 +65,13 @@ TEST(errands, one_may_post_the_next) {
   EXPECT_EQ(last.get_future().get(), 7);
 }
 
-/// The part of the keeper's clock thread that looks after the crew.
-void look_after(loss_crew& crew, std::future<void>& until) {
-  while (until.wait_for(1ms) != std::future_status::ready) crew.grow_if_stuck();
+/// The part of the keeper's clock thread that looks after the notifier.
+void look_after(loss_notifier& notifier, std::future<void>& until) {
+  while (until.wait_for(1ms) != std::future_status::ready) notifier.grow_if_stuck();
 }
 
-TEST(loss_crew, a_callback_that_does_not_return_delays_nobody_else) {
-  loss_crew crew{seam::real_clock()};
+TEST(loss_notifier, a_callback_that_does_not_return_delays_nobody_else) {
+  loss_notifier notifier{seam::real_clock()};
   std::promise<void> let_go;
   auto gate = let_go.get_future().share();
   std::vector<std::stop_source> sources(20);
@@ -89,33 +89,33 @@ TEST(loss_crew, a_callback_that_does_not_return_delays_nobody_else) {
     });
   }
   on_stop([&] { told.set_value(); });
-  for (auto& source : sources) crew.tell([&source] { source.request_stop(); });
+  for (auto& source : sources) notifier.tell([&source] { source.request_stop(); });
   auto heard = told.get_future();
-  look_after(crew, heard);
+  look_after(notifier, heard);
   EXPECT_EQ(stuck.load(), 19);
   let_go.set_value();
-  crew.close();
+  notifier.close();
 }
 
-TEST(loss_crew, many_losses_without_callbacks_need_few_threads) {
-  loss_crew crew{seam::real_clock()};
+TEST(loss_notifier, many_losses_without_callbacks_need_few_threads) {
+  loss_notifier notifier{seam::real_clock()};
   std::vector<std::stop_source> sources(10'000);
-  for (auto& source : sources) crew.tell([&source] { source.request_stop(); });
-  while (crew.grow_if_stuck() != time_point::max()) {
+  for (auto& source : sources) notifier.tell([&source] { source.request_stop(); });
+  while (notifier.grow_if_stuck() != time_point::max()) {
   }
-  crew.close();
+  notifier.close();
   for (const auto& source : sources) EXPECT_TRUE(source.stop_requested());
 }
 
-TEST(loss_crew, a_callback_may_close_it) {
-  auto crew = std::make_unique<loss_crew>(seam::real_clock());
+TEST(loss_notifier, a_callback_may_close_it) {
+  auto notifier = std::make_unique<loss_notifier>(seam::real_clock());
   std::stop_source source;
   std::promise<void> closed;
   std::stop_callback on_stop{source.get_token(), [&] {
-                               crew.reset();
+                               notifier.reset();
                                closed.set_value();
                              }};
-  crew->tell([source]() mutable { source.request_stop(); });
+  notifier->tell([source]() mutable { source.request_stop(); });
   closed.get_future().wait();
 }
 

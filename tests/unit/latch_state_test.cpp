@@ -1,4 +1,4 @@
-#include "local/latch_state.hpp"
+#include "cells/latch_state.hpp"
 
 #include <crosslock/error.hpp>
 

@@ -1,4 +1,4 @@
-#include "engine/line_rule.hpp"
+#include "line_rules/line_rule.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,20 +14,20 @@
 namespace crosslock::seam {
 namespace {
 
-constexpr wish X{.mode = claim_mode::exclusive, .permits = 1, .of = 1};
-constexpr wish S{.mode = claim_mode::shared, .permits = 1, .of = 1};
-constexpr wish P(std::int32_t k, std::int32_t n) {
+constexpr demand X{.mode = claim_mode::exclusive, .permits = 1, .of = 1};
+constexpr demand S{.mode = claim_mode::shared, .permits = 1, .of = 1};
+constexpr demand P(std::int32_t k, std::int32_t n) {
   return {.mode = claim_mode::permit, .permits = k, .of = n};
 }
 
 using watches = std::vector<std::size_t>;
-const place in{true, {}};
-place waits(watches whom) { return {false, std::move(whom)}; }
+const line_verdict in{true, {}};
+line_verdict waits(watches whom) { return {false, std::move(whom)}; }
 
 struct row {
   std::string about;
-  std::vector<wish> line;
-  std::vector<place> expected;
+  std::vector<demand> line;
+  std::vector<line_verdict> expected;
 };
 
 const std::vector<row> table{
@@ -55,8 +55,8 @@ const std::vector<row> table{
      {P(1, 2), P(1, 2), P(1, 2), P(1, 2)},
      {in, in, waits({1, 0}), waits({2, 1})}},
     {"of one: like a mutex", {P(1, 1), P(1, 1), P(1, 1)}, {in, waits({0}), waits({1})}},
-    {"a big wish waits for room", {P(2, 3), P(2, 3)}, {in, waits({0})}},
-    {"a small wish does not overtake a big one",
+    {"a big demand waits for room", {P(2, 3), P(2, 3)}, {in, waits({0})}},
+    {"a small demand does not overtake a big one",
      {P(2, 3), P(2, 3), P(1, 3)},
      {in, waits({0}), waits({1, 0})}},
     {"small ones fill up before the big one",
@@ -100,9 +100,9 @@ TEST(line_rule, the_table) {
 
 struct upgrade_row {
   std::string about;
-  std::vector<wish> line;
+  std::vector<demand> line;
   std::vector<upgrade> upgrades;
-  std::vector<place> expected;
+  std::vector<line_verdict> expected;
 };
 
 const std::vector<upgrade_row> upgrade_table{
@@ -140,9 +140,9 @@ TEST(line_rule, only_an_exclusive_upgrade_stands_beside_anything) {
 
 /// The rule in its own words, written apart from the code: which sets of claims may not be in
 /// together with, or stand before, this one.
-bool kept_out(const std::vector<wish>& before, const wish& self) {
+bool kept_out(const std::vector<demand>& before, const demand& self) {
   std::int64_t permits = 0;
-  for (const wish& other : before) {
+  for (const demand& other : before) {
     const bool one_exclusive =
         other.mode == claim_mode::exclusive || self.mode == claim_mode::exclusive;
     if (one_exclusive) return true;
@@ -153,11 +153,11 @@ bool kept_out(const std::vector<wish>& before, const wish& self) {
 
 class random_lines : public testing::Test {
  protected:
-  std::vector<wish> draw(bool mixed) {
+  std::vector<demand> draw(bool mixed) {
     const std::int32_t n = number(1, 6);
     const auto kind = mixed ? 2 : number(0, 1);
-    std::vector<wish> line(static_cast<std::size_t>(number(0, 12)));
-    for (wish& one : line) {
+    std::vector<demand> line(static_cast<std::size_t>(number(0, 12)));
+    for (demand& one : line) {
       const int what = kind == 0 ? number(0, 1) : kind == 1 ? 2 : number(0, 2);
       one = what == 0 ? X : what == 1 ? S : P(number(1, n), n);
     }
@@ -168,8 +168,8 @@ class random_lines : public testing::Test {
   std::mt19937 rng_{20240607};
 };
 
-std::vector<wish> pick(const std::vector<wish>& line, const watches& which) {
-  std::vector<wish> some;
+std::vector<demand> pick(const std::vector<demand>& line, const watches& which) {
+  std::vector<demand> some;
   for (const std::size_t index : which) some.push_back(line[index]);
   return some;
 }
@@ -179,8 +179,8 @@ TEST_F(random_lines, who_goes_in_is_what_the_definition_says) {
     const auto line = draw(round % 2 == 0);
     const auto verdict = judge_line(line);
     ASSERT_EQ(verdict.size(), line.size());
-    std::vector<wish> before;
-    std::vector<wish> inside;
+    std::vector<demand> before;
+    std::vector<demand> inside;
     for (std::size_t i = 0; i < line.size(); ++i) {
       ASSERT_EQ(verdict[i].granted, !kept_out(before, line[i])) << "round " << round;
       if (verdict[i].granted) {
@@ -249,7 +249,7 @@ TEST_F(random_lines, newcomers_never_change_what_stands) {
 
 TEST_F(random_lines, a_big_permit_wish_is_not_starved_by_later_small_ones) {
   for (int round = 0; round < 500; ++round) {
-    std::vector<wish> line(static_cast<std::size_t>(number(1, 8)), P(1, 3));
+    std::vector<demand> line(static_cast<std::size_t>(number(1, 8)), P(1, 3));
     std::size_t big = line.size();
     line.push_back(P(3, 3));
     // Whoever is in leaves at random, and for each a small one comes: the big one is in as soon

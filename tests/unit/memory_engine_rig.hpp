@@ -1,5 +1,5 @@
-// Engines under test: a turn that writes down what it hears, and a time that only moves by itself
-// when somebody waits.
+// Engines under test: a recorder of their events, and a time that only moves by itself when
+// somebody waits.
 #pragma once
 
 #include "engines/memory/engine.hpp"
@@ -18,12 +18,12 @@
 
 namespace crosslock::memory {
 
-class recording_turn final : public seam::turn {
+class recorded_events final : public seam::engine_events {
  public:
-  void answered(seam::claim_key key, const seam::answer& answer) noexcept override {
+  void answered(const seam::claim& claim, const seam::answer& answer) noexcept override {
     const std::lock_guard guard{mutex_};
     answers.push_back(answer);
-    note("answered", key.owner);
+    note("answered", claim.owner);
   }
   void granted(const seam::grant& grant) noexcept override {
     {

@@ -39,8 +39,8 @@ class memory_engine : public testing::Test {
 
   seam::clock& clock = seam::real_clock();
   std::shared_ptr<direct_network> wire = std::make_shared<direct_network>(clock);
-  recording_turn heard_by_a;
-  recording_turn heard_by_b;
+  recorded_events heard_by_a;
+  recorded_events heard_by_b;
   engine a{wire, heard_by_a, clock, "host a"};
   engine b{wire, heard_by_b, clock, "host b"};
 };
@@ -87,7 +87,7 @@ TEST_F(memory_engine, a_handover_is_one_release_and_one_push) {
   EXPECT_EQ(wire->applied(verb::ask), 2U);
 }
 
-TEST_F(memory_engine, ask_async_answers_through_turn) {
+TEST_F(memory_engine, ask_async_answers_through_engine_events) {
   a.ask_async(claim(1), soon());
   EXPECT_EQ(heard_by_a.heard(), "answered 1 ");
   ASSERT_EQ(heard_by_a.answers.size(), 1U);
@@ -111,9 +111,9 @@ TEST_F(memory_engine, a_withdrawn_claim_leaves_nothing_behind) {
 TEST_F(memory_engine, batches_travel_as_one_message) {
   std::vector<seam::renewal> batch;
   for (std::uint32_t i = 0; i < 100; ++i) {
-    auto wish = claim(i + 10);
-    wish.name = name_of("n" + std::to_string(i));
-    batch.push_back({.held = a.ask(wish, soon()).granted, .lease = 10s});
+    auto request = claim(i + 10);
+    request.name = name_of("n" + std::to_string(i));
+    batch.push_back({.held = a.ask(request, soon()).granted, .lease = 10s});
   }
   a.release(batch[7].held, soon());
   a.renew(batch, soon());
@@ -145,10 +145,10 @@ TEST_F(memory_engine, a_broken_lock_is_told_to_its_holder) {
 
 TEST_F(memory_engine, a_lease_out_of_range_is_refused_before_any_message) {
   for (const duration lease : {duration{-1s}, duration{0s}, duration{9ms}, duration{25h}}) {
-    auto wish = claim(1);
-    wish.lease = lease;
-    EXPECT_EQ(code_of([&] { a.ask(wish, soon()); }), errc::invalid_lease);
-    EXPECT_EQ(code_of([&] { a.ask_async(wish, soon()); }), errc::invalid_lease);
+    auto request = claim(1);
+    request.lease = lease;
+    EXPECT_EQ(code_of([&] { a.ask(request, soon()); }), errc::invalid_lease);
+    EXPECT_EQ(code_of([&] { a.ask_async(request, soon()); }), errc::invalid_lease);
   }
   EXPECT_EQ(wire->applied(verb::ask), 0U);
   EXPECT_EQ(a.about().lease_min, 10ms);
@@ -211,8 +211,8 @@ TEST_F(memory_engine, threads_hand_over_without_a_lost_wake_up) {
   std::vector<std::thread> threads;
   for (std::uint32_t worker = 0; worker < workers; ++worker) {
     threads.emplace_back([&, worker] {
-      struct waker final : seam::turn {
-        void answered(seam::claim_key, const seam::answer&) noexcept override {}
+      struct waker final : seam::engine_events {
+        void answered(const seam::claim&, const seam::answer&) noexcept override {}
         void granted(const seam::grant& grant) noexcept override {
           {
             const std::lock_guard guard{mutex};
@@ -227,18 +227,18 @@ TEST_F(memory_engine, threads_hand_over_without_a_lost_wake_up) {
         std::mutex mutex;
         std::optional<seam::grant> won;
         std::atomic<int> rings{0};
-      } turn;
-      engine mine{wire, turn, clock, "worker"};
+      } events;
+      engine mine{wire, events, clock, "worker"};
       for (int round = 0; round < rounds; ++round) {
-        auto wish = claim(1000 * (worker + 1) + static_cast<std::uint32_t>(round));
-        wish.lease = 24h;
-        const int seen = turn.rings.load();
-        const auto answer = mine.ask(wish, soon());
+        auto request = claim(1000 * (worker + 1) + static_cast<std::uint32_t>(round));
+        request.lease = 24h;
+        const int seen = events.rings.load();
+        const auto answer = mine.ask(request, soon());
         seam::grant grant = answer.granted;
         if (answer.result == in_line) {
-          turn.rings.wait(seen);
-          const std::lock_guard guard{turn.mutex};
-          grant = *std::exchange(turn.won, std::nullopt);
+          events.rings.wait(seen);
+          const std::lock_guard guard{events.mutex};
+          grant = *std::exchange(events.won, std::nullopt);
         }
         EXPECT_EQ(inside.fetch_add(1), 0);
         EXPECT_LT(last_fence.exchange(grant.first.value()), grant.first.value());
@@ -259,7 +259,7 @@ class memory_factory : public testing::Test {
     return crosslock_engine_memory.open({.url = url,
                                          .who = "me",
                                          .timeout = 5s,
-                                         .turn = turn,
+                                         .events = events,
                                          .clock = seam::real_clock(),
                                          .log = nullptr});
   }
@@ -268,7 +268,7 @@ class memory_factory : public testing::Test {
     return engine.ask(claim, time_point::max()).result == granted;
   }
 
-  recording_turn turn;
+  recorded_events events;
 };
 
 TEST_F(memory_factory, urls_of_one_name_meet_and_others_do_not) {

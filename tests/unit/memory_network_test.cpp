@@ -53,8 +53,8 @@ class memory_network : public testing::Test {
 
   slow_motion time;
   std::shared_ptr<faulty_network> wire = std::make_shared<faulty_network>(time);
-  recording_turn heard_by_a;
-  recording_turn heard_by_b;
+  recorded_events heard_by_a;
+  recorded_events heard_by_b;
   engine a{wire, heard_by_a, time, "host a"};
   engine b{wire, heard_by_b, time, "host b"};
 };
@@ -319,7 +319,7 @@ TEST_F(memory_network, closing_ends_open_requests_and_events) {
 
 TEST_F(memory_network, what_arrives_after_the_network_is_lost) {
   slow_motion late;
-  recording_turn nobody_listens;
+  recorded_events nobody_listens;
   {
     auto gone = std::make_shared<faulty_network>(late);
     gone->set_weather({.delay_min = trip, .delay_max = trip});
@@ -335,9 +335,9 @@ TEST(memory_network_seeds, one_seed_gives_one_history) {
     slow_motion time{seed};
     auto wire = std::make_shared<faulty_network>(time);
     wire->set_weather({1ms, 50ms, 100, 100});
-    recording_turn turn;
-    engine one{wire, turn, time, ""};
-    engine two{wire, turn, time, ""};
+    recorded_events events;
+    engine one{wire, events, time, ""};
+    engine two{wire, events, time, ""};
     for (std::uint32_t i = 0; i < 100; ++i) {
       const seam::claim claim{
           .name = name_of("stock"), .owner = owner(i), .lease = 10s, .wait = true};
@@ -345,7 +345,7 @@ TEST(memory_network_seeds, one_seed_gives_one_history) {
       time.run_for(20ms);
     }
     time.run_for(1s);
-    return turn.heard();
+    return events.heard();
   };
   EXPECT_EQ(history(7), history(7));
   EXPECT_NE(history(7), history(8));

@@ -3,7 +3,7 @@
 // it shares with; also while grants are made shared, and exclusive again.
 #include "memory_rig.hpp"
 
-#include "engine/waiting_room.hpp"
+#include "line_rules/waiting_room.hpp"
 
 #include <algorithm>
 #include <map>
@@ -56,7 +56,7 @@ class small_world {
   int downgrades = 0;
 
  private:
-  struct letter {
+  struct message {
     client_id client = 0;
     std::uint32_t who = 0;
     int number = 0;  ///< of an ask
@@ -84,8 +84,8 @@ class small_world {
       case 4:
         if (!sent_ever_.empty() && one_in(2)) {  // a copy of anything, at any later time
           ++replayed;
-          mail_.push_back(sent_ever_[draw(sent_ever_.size())]);
-          mail_.back().number = -1;
+          in_transit_.push_back(sent_ever_[draw(sent_ever_.size())]);
+          in_transit_.back().number = -1;
         }
         return;
       default:
@@ -131,15 +131,15 @@ class small_world {
     send(who, ask_request{claim, nullptr}, last_ask_);
   }
 
-  void send(std::uint32_t who, request message, int number = 0) {
-    letter fresh;
+  void send(std::uint32_t who, request asked, int number = 0) {
+    message fresh;
     fresh.client = claims_[who].client;
     fresh.who = who;
     fresh.number = number;
     fresh.sent = now_;
-    fresh.asks = std::move(message);
+    fresh.asks = std::move(asked);
     sent_ever_.push_back(fresh);
-    mail_.push_back(std::move(fresh));
+    in_transit_.push_back(std::move(fresh));
   }
 
   void act_on_some_claim() {
@@ -210,17 +210,17 @@ class small_world {
   }
 
   void deliver_one() {
-    if (mail_.empty()) return;
-    const std::size_t index = draw(mail_.size());
-    letter one = mail_[index];
-    if (!one_in(8)) mail_.erase(mail_.begin() + static_cast<std::ptrdiff_t>(index));
+    if (in_transit_.empty()) return;
+    const std::size_t index = draw(in_transit_.size());
+    message one = in_transit_[index];
+    if (!one_in(8)) in_transit_.erase(in_transit_.begin() + static_cast<std::ptrdiff_t>(index));
     if (one_in(10)) return;  // lost
     if (one.asks) {
       auto result = server_.apply(one.client, *one.asks, now_.time_since_epoch());
       post(std::move(result.pushes));
       one.asks.reset();
       one.answers = std::move(result.answer);
-      mail_.push_back(std::move(one));
+      in_transit_.push_back(std::move(one));
     } else if (one.answers) {
       hear(one);
     } else {
@@ -230,14 +230,14 @@ class small_world {
 
   void post(std::vector<push> pushes) {
     for (push& news : pushes) {
-      letter fresh;
+      message fresh;
       fresh.client = news.to;
       fresh.news = std::move(news);
-      mail_.push_back(std::move(fresh));
+      in_transit_.push_back(std::move(fresh));
     }
   }
 
-  void hear(const letter& one) {
+  void hear(const message& one) {
     believer& mine = claims_[one.who];
     if (const auto* renewed = std::get_if<renew_reply>(&*one.answers)) {
       if (one.number == -1 || mine.over || mine.deadline <= now_) return;
@@ -263,7 +263,7 @@ class small_world {
     }
   }
 
-  void hear(const letter& one, const refusal& no) {
+  void hear(const message& one, const refusal& no) {
     believer& mine = claims_[one.who];
     if (mine.open_asks.erase(one.number) == 0) return;
     if (mine.waits) room(mine).not_in_line(owner(one.who));
@@ -359,8 +359,8 @@ class small_world {
   std::map<client_id, seam::waiting_room> rooms_;
   std::set<client_id> unheard_;
   std::map<std::uint32_t, believer> claims_;
-  std::vector<letter> mail_;
-  std::vector<letter> sent_ever_;
+  std::vector<message> in_transit_;
+  std::vector<message> sent_ever_;
   struct highest {
     std::int64_t exclusive = 0;
     std::int64_t any = 0;

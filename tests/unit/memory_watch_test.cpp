@@ -93,21 +93,21 @@ TEST_F(memory_watch, who_cannot_be_heard_is_told_when_it_is_back) {
   EXPECT_TRUE(on.server_under_test.connect(2).empty()) << "once";
 }
 
-TEST(memory_watch_engine, a_write_of_another_client_is_told_to_the_turn) {
+TEST(memory_watch_engine, a_write_of_another_client_is_told_by_engine_events) {
   slow_motion time;
   const auto network = std::make_shared<faulty_network>(time);
   network->set_weather({.delay_min = 1ms, .delay_max = 1ms});
-  recording_turn turn;
-  recording_turn other_turn;
-  engine watcher{network, turn, time, "watcher"};
-  engine writer{network, other_turn, time, "writer"};
+  recorded_events events;
+  recorded_events other_events;
+  engine watcher{network, events, time, "watcher"};
+  engine writer{network, other_events, time, "writer"};
   EXPECT_TRUE(watcher.about().watches_cells);
   EXPECT_EQ(watcher.watch_cell(*name_of("cell"), 5s, time.now() + 1s), seam::cell{});
   const seam::cell_swap wanted{.name = name_of("cell"), .value = "a", .writer = owner(1)};
   EXPECT_EQ(writer.swap_cell(wanted, time.now() + 1s).outcome, result::swapped);
   time.run_for(10ms);
-  EXPECT_EQ(turn.heard(), "cell_changed cell ");
-  EXPECT_EQ(other_turn.heard(), "");
+  EXPECT_EQ(events.heard(), "cell_changed cell ");
+  EXPECT_EQ(other_events.heard(), "");
 }
 
 }  // namespace

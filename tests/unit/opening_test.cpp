@@ -1,5 +1,5 @@
 // Where the settings of a client come from, and what is refused before anything is connected.
-#include "keeper/opening.hpp"
+#include "client/opening.hpp"
 
 #include <crosslock/crosslock.hpp>
 

@@ -1,4 +1,4 @@
-#include "local/proclamation.hpp"
+#include "cells/proclamation.hpp"
 
 #include <crosslock/error.hpp>
 

@@ -45,8 +45,8 @@ TEST(receipt, it_is_one_word_with_its_version_in_front) {
 TEST(receipt, every_kind_of_name_is_read_back) {
   for (const auto* name : {"a", "..", "a:b", "100%", "{tag}", " ", "M\xc3\xbcller",
                            "\xf0\x9f\x94\x92", "%41", "a/b?c=d&e#f"}) {
-    const auto paper = sample(name);
-    expect_same(receipt::parse(paper.to_string()), paper);
+    const auto given = sample(name);
+    expect_same(receipt::parse(given.to_string()), given);
   }
   auto longest = sample(std::string(lock_name::max_bytes, '%'));
   longest.fence = fence{fence::max_value};
@@ -55,9 +55,9 @@ TEST(receipt, every_kind_of_name_is_read_back) {
 
 TEST(receipt, the_mode_of_the_hold_is_read_back) {
   for (const claim_mode mode : {claim_mode::exclusive, claim_mode::shared, claim_mode::permit}) {
-    auto paper = sample("n");
-    paper.mode = mode;
-    expect_same(receipt::parse(paper.to_string()), paper);
+    auto given = sample("n");
+    given.mode = mode;
+    expect_same(receipt::parse(given.to_string()), given);
   }
   EXPECT_TRUE(complaint("crosslock1:memory:00112233445566778899aabbccddeeff:s:n"));
   EXPECT_TRUE(complaint("crosslock1:memory:00112233445566778899aabbccddeeff:12sp:n"));
@@ -65,9 +65,9 @@ TEST(receipt, the_mode_of_the_hold_is_read_back) {
 }
 
 TEST(receipt, an_engine_with_a_colon_does_not_shift_the_fields) {
-  auto paper = sample("n");
-  paper.engine = "other:engine";
-  expect_same(receipt::parse(paper.to_string()), paper);
+  auto given = sample("n");
+  given.engine = "other:engine";
+  expect_same(receipt::parse(given.to_string()), given);
 }
 
 struct bad_receipt {
@@ -123,11 +123,11 @@ TEST(receipt, forged_and_damaged_texts_are_refused_by_what_was_expected) {
 }
 
 TEST(receipt, fences_beyond_what_a_double_can_count_are_exact) {
-  auto paper = sample("n");
+  auto given = sample("n");
   for (const auto value :
        {(std::int64_t{1} << 53) - 1, (std::int64_t{1} << 53) + 1, fence::max_value}) {
-    paper.fence = fence{value};
-    EXPECT_EQ(receipt::parse(paper.to_string()).fence.value(), value);
+    given.fence = fence{value};
+    EXPECT_EQ(receipt::parse(given.to_string()).fence.value(), value);
   }
 }
 

@@ -24,9 +24,9 @@
 namespace crosslock::redis {
 
 /// Writes down what is told.
-class heard_turn final : public seam::turn {
+class heard_events final : public seam::engine_events {
  public:
-  void answered(seam::claim_key, const seam::answer&) noexcept override {}
+  void answered(const seam::claim&, const seam::answer&) noexcept override {}
   void granted(const seam::grant& grant) noexcept override {
     const std::lock_guard lock{mutex_};
     granted_.push_back(grant);
@@ -79,7 +79,7 @@ class engine_rig {
         engine{seam::open_engine({.url = url_,
                                   .who = "a test",
                                   .timeout = timeout,
-                                  .turn = turn,
+                                  .events = events,
                                   .clock = seam::real_clock(),
                                   .log = [this](log_level level, std::string_view text) {
                                     const std::lock_guard lock{mutex_};
@@ -126,7 +126,7 @@ class engine_rig {
   seam::url url_;
 
  public:
-  heard_turn turn;
+  heard_events events;
   const std::unique_ptr<seam::engine> engine;
 };
 

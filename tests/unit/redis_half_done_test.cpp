@@ -37,10 +37,10 @@ TEST(redis_half_done, no_grant_is_pushed_where_nothing_can_be_written) {
   server.say({"CONFIG", "SET", "min-replicas-to-write", "1"});
   expect_error(errc::unreachable, "NOREPLICAS",
                [&] { first.engine->look(*late.name, engine_rig::soon()); });
-  EXPECT_FALSE(behind.turn.await_grant(late.owner, 200ms));
+  EXPECT_FALSE(behind.events.await_grant(late.owner, 200ms));
   server.say({"CONFIG", "SET", "min-replicas-to-write", "0"});
   first.engine->look(*late.name, engine_rig::soon());
-  EXPECT_TRUE(behind.turn.await_grant(late.owner, 5s));
+  EXPECT_TRUE(behind.events.await_grant(late.owner, 5s));
 }
 
 TEST(redis_half_done, a_record_that_is_none_takes_no_name_from_anybody) {

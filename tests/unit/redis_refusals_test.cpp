@@ -41,10 +41,10 @@ class redis_refusals : public testing::Test {
 
   /// Asking for `a` fails like that, at once, and leaves nothing behind.
   void expect_refused(errc code, std::string_view words) {
-    const seam::claim wish = engine_rig::claim("a");
-    expect_error(code, words, [&] { client.ask(wish); });
+    const seam::claim request = engine_rig::claim("a");
+    expect_error(code, words, [&] { client.ask(request); });
     const std::string stored = server.say({"GET", "a"}).text;
-    EXPECT_FALSE(mentions(stored, wish.owner.to_string())) << stored;
+    EXPECT_FALSE(mentions(stored, request.owner.to_string())) << stored;
   }
   /// A new client gets nowhere either.
   void expect_no_entry(errc code, std::string_view words) {
@@ -121,12 +121,12 @@ TEST_F(redis_refusals, a_server_that_is_busy_with_a_script_takes_no_locks) {
   std::thread runs{[&] { (void)other.say({"EVAL", "while true do end", "0"}); }};
   EXPECT_TRUE(comes_true([&] { return mentions(server.say({"PING"}).text, "BUSY"); }));
   // The server says nothing about itself until the script is over.
-  const seam::claim wish = engine_rig::claim("a");
-  expect_error(errc::unreachable, "BUSY", [&] { client.ask(wish); });
+  const seam::claim request = engine_rig::claim("a");
+  expect_error(errc::unreachable, "BUSY", [&] { client.ask(request); });
   expect_no_entry(errc::unreachable, "BUSY");
   say({"SCRIPT", "KILL"});
   runs.join();
-  EXPECT_FALSE(mentions(server.say({"GET", "a"}).text, wish.owner.to_string()));
+  EXPECT_FALSE(mentions(server.say({"GET", "a"}).text, request.owner.to_string()));
   expect_works();
 }
 
@@ -143,18 +143,6 @@ TEST_F(redis_refusals, a_server_that_reads_its_data_takes_no_locks) {
   expect_no_entry(errc::unreachable, "loading");
   say({"CONFIG", "SET", "key-load-delay", "0"});
   reloads.join();
-  expect_works();
-}
-
-TEST_F(redis_refusals, another_type_at_the_key_is_a_conflict_and_stays_as_it_is) {
-  say({"RPUSH", "a", "x"});
-  for (const bool wait : {false, true}) {
-    expect_error(errc::conflict, "WRONGTYPE", [&] { client.ask(engine_rig::claim("a", wait)); });
-  }
-  expect_error(errc::conflict, "WRONGTYPE",
-               [&] { (void)client.engine->look(lock_name{"a"}, engine_rig::soon()); });
-  EXPECT_EQ(server.say({"LLEN", "a"}).text, "1");
-  say({"DEL", "a"});
   expect_works();
 }
 

@@ -22,10 +22,10 @@ using servers::redis_server;
 
 /// The commands a user needs; the same list is in docs/engines/redis.md.
 const std::vector<std::string> needed{
-    "info",  "select", "eval",      "evalsha",  "subscribe", "publish", "pubsub|numsub", "scan",
-    "time",  "get",    "set",       "setrange", "del",       "exists",  "expire",        "pexpire",
-    "pttl",  "hget",   "hset",      "hdel",     "hlen",      "hgetall", "hmget",         "zadd",
-    "zcard", "zrange", "zrevrange", "zrank",    "zrem",      "zscore",  "zpopmin"};
+    "info",   "select",    "eval",     "evalsha", "subscribe", "publish", "pubsub|numsub", "time",
+    "get",    "set",       "setrange", "del",     "exists",    "expire",  "pexpire",       "pttl",
+    "hget",   "hset",      "hdel",     "hlen",    "hgetall",   "hmget",   "zadd",          "zcard",
+    "zrange", "zrevrange", "zrank",    "zrem",    "zscore",    "zpopmin"};
 
 /// `ACL SETUSER ann ...` with those rights, or all but one.
 std::vector<std::string> least_rights(const std::string& without = {}) {
@@ -49,7 +49,7 @@ std::string use_all_locks(engine_rig& one, engine_rig& other, redis_server& serv
   MUST(taken.result == result::granted);
   const seam::claim second = engine_rig::claim("stock/a", true);
   MUST(other.ask(second).result == result::in_line);
-  MUST(one.turn.await_wanted(first.owner, 2s));
+  MUST(one.events.await_wanted(first.owner, 2s));
   const seam::claim third = engine_rig::claim("stock/a", true);
   MUST(other.ask(third).result == result::in_line);
   MUST(other.ask(third).result == result::in_line);  // stays where it is
@@ -63,7 +63,7 @@ std::string use_all_locks(engine_rig& one, engine_rig& other, redis_server& serv
   MUST(renewal.outcome == seam::renewal::result::renewed);
   other.engine->withdraw(third, soon());
   MUST(one.give_back(taken.granted));
-  const auto handed = other.turn.await_grant(second.owner, 2s);
+  const auto handed = other.events.await_grant(second.owner, 2s);
   MUST(handed);
   const seam::claim next = engine_rig::claim("stock/a");
   MUST(other.engine->adopt(*handed, next, soon()));
@@ -82,7 +82,7 @@ std::string use_all_locks(engine_rig& one, engine_rig& other, redis_server& serv
   reader.owner = engine_rig::claim("stock/b").owner;
   MUST(one.ask(reader).result == result::busy);  // nobody overtakes the writer
   MUST(one.give_back(reads.granted));
-  MUST(other.turn.await_grant(writer.owner, 2s));
+  MUST(other.events.await_grant(writer.owner, 2s));
   MUST(one.ask(permit).result == result::granted);
 
   // Behind somebody who is not one of us.
@@ -275,11 +275,11 @@ TEST(redis_rights, a_waiter_in_one_database_does_not_hear_of_another) {
   const seam::grant in_one = one.take("a");
   const seam::claim waits = engine_rig::claim("a", true);
   EXPECT_EQ(one.ask(waits).result, seam::ask_result::in_line);
-  EXPECT_TRUE(one.turn.await_wanted(in_one.owner, 2s));
+  EXPECT_TRUE(one.events.await_wanted(in_one.owner, 2s));
   EXPECT_TRUE(zero.give_back(in_zero));
-  EXPECT_FALSE(zero.turn.await_wanted(in_zero.owner, 1ms));
+  EXPECT_FALSE(zero.events.await_wanted(in_zero.owner, 1ms));
   EXPECT_TRUE(one.give_back(in_one));
-  EXPECT_TRUE(one.turn.await_grant(waits.owner, 2s));
+  EXPECT_TRUE(one.events.await_grant(waits.owner, 2s));
 }
 
 TEST(redis_rights, tls_with_a_certificate_of_our_own) {
@@ -303,9 +303,9 @@ TEST(redis_rights, tls_with_a_certificate_of_our_own) {
   const seam::grant held = one.take("a");
   const seam::claim waits = engine_rig::claim("a", true);
   EXPECT_EQ(other.ask(waits).result, seam::ask_result::in_line);
-  EXPECT_TRUE(one.turn.await_wanted(held.owner, 2s));
+  EXPECT_TRUE(one.events.await_wanted(held.owner, 2s));
   EXPECT_TRUE(one.give_back(held));
-  EXPECT_TRUE(other.turn.await_grant(waits.owner, 2s));
+  EXPECT_TRUE(other.events.await_grant(waits.owner, 2s));
 }
 
 }  // namespace

@@ -13,17 +13,17 @@ using seam::ask_result;
 class redis_upgrade : public testing::Test {
  protected:
   static seam::claim shared(duration lease = 30s) {
-    seam::claim wish = engine_rig::claim("stock");
-    wish.mode = claim_mode::shared;
-    wish.lease = lease;
-    return wish;
+    seam::claim request = engine_rig::claim("stock");
+    request.mode = claim_mode::shared;
+    request.lease = lease;
+    return request;
   }
   static seam::claim upgrade(const seam::claim& beside, bool wait = false, duration lease = 30s) {
-    seam::claim wish = engine_rig::claim("stock", wait);
-    wish.upgrade = true;
-    wish.beside = beside.owner;
-    wish.lease = lease;
-    return wish;
+    seam::claim request = engine_rig::claim("stock", wait);
+    request.upgrade = true;
+    request.beside = beside.owner;
+    request.lease = lease;
+    return request;
   }
   std::string at_name() { return server_.say({"GET", "stock"}).text; }
   std::size_t keys(const std::string& kind) {
@@ -124,7 +124,7 @@ TEST_F(redis_upgrade, the_last_other_reader_hands_over_and_its_client_hears_it) 
   const seam::claim writer = upgrade(reader, true);
   EXPECT_EQ(one_.ask(writer).result, ask_result::in_line);
   EXPECT_TRUE(two_.give_back(other));
-  const auto pushed = one_.turn.await_grant(writer.owner, 5s);
+  const auto pushed = one_.events.await_grant(writer.owner, 5s);
   ASSERT_TRUE(pushed);
   EXPECT_TRUE(pushed->offer);
   EXPECT_EQ(modes(), "sx");
@@ -154,14 +154,14 @@ TEST_F(redis_upgrade, a_downgrade_puts_the_mark_in_the_place_of_the_holder) {
   wrong.owner = waiting.owner;
   EXPECT_EQ(share(wrong), seam::renewal::result::lost);
   EXPECT_EQ(share(held), seam::renewal::result::renewed);
-  EXPECT_TRUE(two_.turn.await_grant(waiting.owner, 5s));
+  EXPECT_TRUE(two_.events.await_grant(waiting.owner, 5s));
   EXPECT_EQ(at_name(), "crosslock:shared");
   EXPECT_FALSE(foreigner_gets_in());
   EXPECT_EQ(modes(), "ss");
   EXPECT_EQ(share(held), seam::renewal::result::renewed) << "once more changes nothing";
   two_.engine->withdraw(waiting, engine_rig::soon());
   EXPECT_TRUE(one_.give_back(held));
-  EXPECT_EQ(server_.say({"KEYS", "*"}).items.size(), 1U) << "the fence";
+  EXPECT_EQ(server_.say({"KEYS", "*"}).items.size(), 2U) << "the fence, and the index of names";
 }
 
 TEST_F(redis_upgrade, a_downgrade_never_shortens_what_was_promised) {
@@ -210,7 +210,7 @@ TEST_F(redis_upgrade, a_watched_cell_is_told_once_and_nothing_of_it_stays) {
   EXPECT_EQ(one_.engine->watch_cell(cell, 60s, engine_rig::soon()), seam::cell{});
   EXPECT_EQ(keys("watch"), 1U);
   const auto first = write(two_, 0);
-  EXPECT_TRUE(one_.turn.await_cell("cell", 1, 5s));
+  EXPECT_TRUE(one_.events.await_cell("cell", 1, 5s));
   EXPECT_EQ(keys("watch"), 0U);
   const auto read = one_.engine->watch_cell(cell, 60s, engine_rig::soon());
   EXPECT_EQ(read.version, first.now.version);
@@ -218,7 +218,7 @@ TEST_F(redis_upgrade, a_watched_cell_is_told_once_and_nothing_of_it_stays) {
   EXPECT_EQ(write(two_, 0).outcome, seam::swap_answer::result::changed);
   EXPECT_EQ(keys("watch"), 1U) << "nothing has changed";
   write(one_, read.version);
-  EXPECT_TRUE(one_.turn.await_cell("cell", 2, 5s)) << "its own writes are told too";
+  EXPECT_TRUE(one_.events.await_cell("cell", 2, 5s)) << "its own writes are told too";
 }
 
 TEST_F(redis_upgrade, a_watch_ends_with_its_span_or_with_its_client) {
@@ -238,7 +238,7 @@ TEST_F(redis_upgrade, a_watch_ends_with_its_span_or_with_its_client) {
 TEST_F(redis_upgrade, who_was_cut_off_hears_that_what_it_watches_may_have_changed) {
   one_.engine->watch_cell(lock_name{"cell"}, 60s, engine_rig::soon());
   server_.say({"CLIENT", "KILL", "TYPE", "pubsub"});
-  EXPECT_TRUE(one_.turn.await_cell("cell", 1, 5s));
+  EXPECT_TRUE(one_.events.await_cell("cell", 1, 5s));
 }
 
 }  // namespace

@@ -62,8 +62,8 @@ TEST(closing, an_older_copy_that_is_put_back_is_read_by_itself) {
   come_and_go(path);
   const std::string early = content_of(path);
   {
-    rig desk{path};
-    for (int i = 0; i < 200; ++i) desk.ask("a name that takes some room/" + std::to_string(i), 1);
+    rig client{path};
+    for (int i = 0; i < 200; ++i) client.ask("a name that takes some room/" + std::to_string(i), 1);
   }
   EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
   EXPECT_FALSE(std::filesystem::exists(path + "-shm"));

@@ -12,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace crosslock::sqlite {
@@ -66,47 +67,45 @@ inline seam::claim claim_for(const std::string& name, std::uint8_t owner, bool w
   return wanted;
 }
 
-/// A grant as far as it is proof: any of its fences.
-inline seam::grant proof_of(const seam::claim& claim, std::int64_t number) {
-  seam::grant paper;
-  paper.name = claim.name;
-  paper.owner = claim.owner;
-  paper.first = fence{number};
-  paper.last = fence{number};
-  return paper;
+/// Throws what was refused.
+inline seam::ask_answer answer_of(const std::variant<seam::ask_answer, seam::refusal>& heard) {
+  if (const auto* const no = std::get_if<seam::refusal>(&heard)) {
+    throw make_error(no->code, no->text);
+  }
+  return std::get<seam::ask_answer>(heard);
 }
 
-/// One client's desk: each call is a transaction.
+/// One client: each call is a transaction.
 struct rig {
   explicit rig(const std::string& path)
-      : connection{std::make_unique<sqlite::connection>(place{.path = path}, seam::real_clock())} {
+      : connection{std::make_unique<sqlite::connection>(database_location{.path = path},
+                                                        seam::real_clock())} {
     connection->enter(self);
   }
 
   static time_point soon() { return seam::real_clock().now() + std::chrono::seconds{5}; }
 
-  ask_outcome ask(const seam::claim& wanted) {
-    ask_outcome outcome;
-    connection->write(self, verb::ask, soon(), [&](clerk& clerk) {
-      outcome = clerk.ask(wanted, {true, 0});
-    });
-    return outcome;
+  seam::ask_answer ask(const seam::claim& wanted) {
+    seam::ask_answer answer;
+    connection->write(self, verb::ask, soon(),
+                      [&](seam::line_server& line) { answer = answer_of(line.ask(wanted)); });
+    return answer;
   }
-  ask_outcome ask(const std::string& name, std::uint8_t owner, bool wait = false) {
+  seam::ask_answer ask(const std::string& name, std::uint8_t owner, bool wait = false) {
     return ask(claim_for(name, owner, wait));
   }
-  seam::release_answer release(const seam::claim& claim, const ask_outcome& granted) {
+  seam::release_answer release(const seam::claim& claim, const seam::ask_answer& granted) {
     seam::release_answer answer{};
-    connection->write(self, verb::release, soon(), [&](clerk& clerk) {
-      bool left_alone = false;
-      answer = clerk.release(proof_of(claim, granted.mine.first), left_alone);
+    connection->write(self, verb::release, soon(), [&](seam::line_server& line) {
+      answer = line.release(claim.name, claim.owner, granted.granted.first).answer;
     });
     return answer;
   }
   lock_info look(const std::string& name) {
     lock_info info;
     connection->read(soon(), [&](ledger& rows, const process_id& here) {
-      info = inspect(rows, name, here, seam::real_clock().now());
+      table_rows tables{rows, here, seam::real_clock().now()};
+      info = seam::line_server{tables}.look(name);
     });
     return info;
   }

@@ -14,9 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Counts what it is told of each cell.
-class counting_turn final : public seam::turn {
+class counted_events final : public seam::engine_events {
  public:
-  void answered(seam::claim_key, const seam::answer&) noexcept override {}
+  void answered(const seam::claim&, const seam::answer&) noexcept override {}
   void granted(const seam::grant&) noexcept override {}
   void look_again(seam::claim_key) noexcept override {}
   void wanted(seam::claim_key) noexcept override {}
@@ -47,11 +47,11 @@ class sqlite_watch : public testing::Test {
   /// By another connection, as another process has one.
   void write(const std::string& name) {
     const auto cell = std::make_shared<const lock_name>(name);
-    others_.connection->write(others_.self, verb::cell, rig::soon(), [&](clerk& clerk) {
-      const auto swapped = clerk.swap_cell({.name = cell,
-                                            .expected = versions_[name],
-                                            .value = "v",
-                                            .writer = owner_number(++writer_)});
+    others_.connection->write(others_.self, verb::cell, rig::soon(), [&](seam::line_server& line) {
+      const auto swapped = line.swap_cell({.name = cell,
+                                           .expected = versions_[name],
+                                           .value = "v",
+                                           .writer = owner_number(++writer_)});
       EXPECT_EQ(swapped.outcome, seam::swap_answer::result::swapped);
       versions_[name] = swapped.now.version;
     });
@@ -62,8 +62,8 @@ class sqlite_watch : public testing::Test {
 
   scratch dir_;
   rig others_{dir_.file("locks.db")};
-  counting_turn turn_;
-  engine watcher_{{.path = dir_.file("locks.db")}, {"watcher"}, turn_, seam::real_clock()};
+  counted_events events_;
+  engine watcher_{{.path = dir_.file("locks.db")}, {"watcher"}, events_, seam::real_clock()};
   std::map<std::string, std::uint64_t> versions_;
   std::uint8_t writer_ = 0;
 };
@@ -72,10 +72,10 @@ TEST_F(sqlite_watch, a_write_by_another_process_is_told) {
   EXPECT_TRUE(watcher_.about().watches_cells);
   watch("a");
   write("a");
-  EXPECT_TRUE(turn_.hears("a", 1));
+  EXPECT_TRUE(events_.hears("a", 1));
   watch("a");
   write("a");
-  EXPECT_TRUE(turn_.hears("a", 2));
+  EXPECT_TRUE(events_.hears("a", 2));
 }
 
 TEST_F(sqlite_watch, a_write_by_this_process_is_told_too) {
@@ -85,14 +85,15 @@ TEST_F(sqlite_watch, a_write_by_this_process_is_told_too) {
                       .value = "v",
                       .writer = owner_number(1)},
                      rig::soon());
-  EXPECT_TRUE(turn_.hears("a", 1));
+  EXPECT_TRUE(events_.hears("a", 1));
 }
 
 TEST_F(sqlite_watch, showing_a_higher_fence_is_told) {
   watch("a");
-  others_.connection->write(others_.self, verb::cell, rig::soon(),
-                            [](clerk& clerk) { clerk.open_cell(lock_name{"a"}, fence{3}); });
-  EXPECT_TRUE(turn_.hears("a", 1));
+  others_.connection->write(others_.self, verb::cell, rig::soon(), [](seam::line_server& line) {
+    line.open_cell(std::make_shared<const lock_name>("a"), fence{3});
+  });
+  EXPECT_TRUE(events_.hears("a", 1));
 }
 
 TEST_F(sqlite_watch, other_cells_are_not_told_and_more_than_there_is_room_for_are) {
@@ -101,21 +102,21 @@ TEST_F(sqlite_watch, other_cells_are_not_told_and_more_than_there_is_room_for_ar
   for (const std::string& each : names) watch(each);
   for (const std::string& each : names) write(each);
   write("other");
-  for (const std::string& each : names) EXPECT_TRUE(turn_.hears(each, 1)) << each;
-  EXPECT_EQ(turn_.told("other"), 0);
+  for (const std::string& each : names) EXPECT_TRUE(events_.hears(each, 1)) << each;
+  EXPECT_EQ(events_.told("other"), 0);
 }
 
 TEST_F(sqlite_watch, the_file_beside_the_database_may_be_removed_while_somebody_watches) {
   watch("a");
   std::filesystem::remove(wake_file::path_for(dir_.file("locks.db")));
-  EXPECT_TRUE(turn_.hears("a", 1)) << "it cannot know whether it missed something";
+  EXPECT_TRUE(events_.hears("a", 1)) << "it cannot know whether it missed something";
   watch("a");
-  const int before = turn_.told("a");
+  const int before = events_.told("a");
   // The writer finds out within a second that the file is another one; then it tells again.
   bool told = false;
   for (int i = 0; i < 50 && !told; ++i) {
     write("a");
-    told = turn_.hears("a", before + 1, 100ms);
+    told = events_.hears("a", before + 1, 100ms);
   }
   EXPECT_TRUE(told);
 }

@@ -17,13 +17,13 @@ using namespace std::chrono_literals;
 
 TEST(sqlite_connection, jobs_that_wait_together_are_committed_together) {
   const scratch dir;
-  rig desk{dir.file("locks.db")};
+  rig client{dir.file("locks.db")};
   std::atomic<bool> first_is_in{false};
   std::atomic<bool> go_on{false};
-  const std::uint64_t before = desk.connection->wake()->commits();
+  const std::uint64_t before = client.connection->wake()->commits();
   std::vector<std::jthread> threads;
   threads.emplace_back([&] {
-    desk.connection->write(desk.self, verb::ask, rig::soon(), [&](clerk&) {
+    client.connection->write(client.self, verb::ask, rig::soon(), [&](seam::line_server&) {
       first_is_in = true;
       first_is_in.notify_all();
       go_on.wait(false);
@@ -34,25 +34,25 @@ TEST(sqlite_connection, jobs_that_wait_together_are_committed_together) {
   std::atomic<int> granted{0};
   for (std::uint8_t i = 0; i < others; ++i) {
     threads.emplace_back([&, i] {
-      const auto outcome = desk.ask("name " + std::to_string(i), i);
+      const auto outcome = client.ask("name " + std::to_string(i), i);
       granted += outcome.result == seam::ask_result::granted ? 1 : 0;
     });
   }
-  while (desk.connection->waiting() < others) std::this_thread::yield();
+  while (client.connection->waiting() < others) std::this_thread::yield();
   go_on = true;
   go_on.notify_all();
   threads.clear();
   EXPECT_EQ(granted, others);
-  EXPECT_EQ(desk.connection->wake()->commits() - before, 2U);
+  EXPECT_EQ(client.connection->wake()->commits() - before, 2U);
 }
 
 TEST(sqlite_connection, a_refused_job_does_not_spoil_those_beside_it) {
   const scratch dir;
-  rig desk{dir.file("locks.db")};
+  rig client{dir.file("locks.db")};
   std::atomic<bool> in{false};
   std::atomic<bool> go_on{false};
   std::jthread leader{[&] {
-    desk.connection->write(desk.self, verb::ask, rig::soon(), [&](clerk&) {
+    client.connection->write(client.self, verb::ask, rig::soon(), [&](seam::line_server&) {
       in = true;
       in.notify_all();
       go_on.wait(false);
@@ -66,14 +66,14 @@ TEST(sqlite_connection, a_refused_job_does_not_spoil_those_beside_it) {
     claim.permits = 3;
     claim.of = 2;
     try {
-      desk.ask(claim);
+      client.ask(claim);
     } catch (const error& why) {
       refused = why.which() == errc::conflict;
     }
   }};
-  ask_outcome good;
-  std::jthread beside{[&] { good = desk.ask("good", 2); }};
-  while (desk.connection->waiting() < 2) std::this_thread::yield();
+  seam::ask_answer good;
+  std::jthread beside{[&] { good = client.ask("good", 2); }};
+  while (client.connection->waiting() < 2) std::this_thread::yield();
   go_on = true;
   go_on.notify_all();
   leader.join();
@@ -81,17 +81,18 @@ TEST(sqlite_connection, a_refused_job_does_not_spoil_those_beside_it) {
   beside.join();
   EXPECT_TRUE(refused);
   EXPECT_EQ(good.result, seam::ask_result::granted);
-  EXPECT_EQ(desk.look("good").holders.size(), 1U);
+  EXPECT_EQ(client.look("good").holders.size(), 1U);
 }
 
 TEST(sqlite_connection, one_who_waits_behind_a_stuck_writer_gives_up_in_time) {
   const scratch dir;
-  rig desk{dir.file("locks.db")};
+  rig client{dir.file("locks.db")};
   database foreign{dir.file("locks.db"), durability::normal, seam::real_clock()};
   foreign.run("BEGIN IMMEDIATE");
   const auto try_for = [&](duration wait) {
     try {
-      desk.connection->write(desk.self, verb::ask, seam::real_clock().now() + wait, [](clerk&) {});
+      client.connection->write(client.self, verb::ask, seam::real_clock().now() + wait,
+                               [](seam::line_server&) {});
     } catch (const error& why) {
       return why.outcome_unknown() ? errc{} : why.which();
     }
@@ -104,24 +105,24 @@ TEST(sqlite_connection, one_who_waits_behind_a_stuck_writer_gives_up_in_time) {
   }
   for (const errc code : codes) EXPECT_EQ(code, errc::timed_out);
   foreign.run("ROLLBACK");
-  EXPECT_EQ(desk.ask("name", 1).result, seam::ask_result::granted);
+  EXPECT_EQ(client.ask("name", 1).result, seam::ask_result::granted);
 }
 
 TEST(sqlite_gate, whoever_died_in_it_is_passed_by) {
   const scratch dir;
-  rig desk{dir.file("locks.db")};
+  rig client{dir.file("locks.db")};
   // As a process leaves it that was killed inside.
-  desk.connection->wake()->words().gate.state.store(1);
-  EXPECT_EQ(desk.ask("name", 1).result, seam::ask_result::granted);
-  EXPECT_EQ(desk.ask("name", 2).result, seam::ask_result::busy);
+  client.connection->wake()->words().gate.state.store(1);
+  EXPECT_EQ(client.ask("name", 1).result, seam::ask_result::granted);
+  EXPECT_EQ(client.ask("name", 2).result, seam::ask_result::busy);
 }
 
-TEST(sqlite_gate, a_forgotten_wish_to_have_it_handed_over_stops_nobody) {
+TEST(sqlite_gate, a_forgotten_request_to_have_it_handed_over_stops_nobody) {
   const scratch dir;
-  rig desk{dir.file("locks.db")};
-  desk.connection->wake()->words().gate.impatient.store(1);
-  EXPECT_EQ(desk.ask("name", 1).result, seam::ask_result::granted);
-  EXPECT_EQ(desk.ask("other", 2).result, seam::ask_result::granted);
+  rig client{dir.file("locks.db")};
+  client.connection->wake()->words().gate.impatient.store(1);
+  EXPECT_EQ(client.ask("name", 1).result, seam::ask_result::granted);
+  EXPECT_EQ(client.ask("other", 2).result, seam::ask_result::granted);
 }
 
 TEST(sqlite_gate, it_lets_one_in_at_a_time) {
@@ -134,7 +135,7 @@ TEST(sqlite_gate, it_lets_one_in_at_a_time) {
       gate mine{words, seam::real_clock()};
       for (int i = 0; i < 2000; ++i) {
         const auto how = mine.enter(rig::soon(), [] { return false; });
-        ASSERT_EQ(how, gate::entry::our_turn);
+        ASSERT_EQ(how, gate::admission::our_turn);
         if (inside.fetch_add(1) != 0) ++collisions;
         inside.fetch_sub(1);
         mine.leave();
@@ -151,14 +152,14 @@ TEST(sqlite_gate, at_the_end_of_its_patience_a_caller_goes_away) {
   gate mine{words, seam::real_clock()};
   int tried = 0;
   const auto how = mine.enter(seam::real_clock().now() + 60ms, [&] { return ++tried < 0; });
-  EXPECT_EQ(how, gate::entry::too_late);
+  EXPECT_EQ(how, gate::admission::too_late);
   EXPECT_GE(tried, 1);
 }
 
 TEST(wake_file, a_wake_up_is_found_under_its_number_only) {
   const scratch dir;
-  rig desk{dir.file("locks.db")};
-  const auto wake = desk.connection->wake();
+  rig client{dir.file("locks.db")};
+  const auto wake = client.connection->wake();
   const mailbox& box = wake->mailbox_of(77);
   const std::uint32_t number = box.posted.load();
   EXPECT_FALSE(wake_file::posted(box, number + 1));
@@ -170,35 +171,35 @@ TEST(wake_file, a_wake_up_is_found_under_its_number_only) {
 
 TEST(wake_file, one_that_was_removed_is_made_again) {
   const scratch dir;
-  rig desk{dir.file("locks.db")};
-  EXPECT_TRUE(desk.connection->files_in_place());
+  rig client{dir.file("locks.db")};
+  EXPECT_TRUE(client.connection->files_in_place());
   std::filesystem::remove(wake_file::path_for(dir.file("locks.db")));
-  EXPECT_FALSE(desk.connection->files_in_place());
-  EXPECT_EQ(desk.ask("name", 1).result, seam::ask_result::granted);
-  EXPECT_TRUE(desk.connection->files_in_place());
+  EXPECT_FALSE(client.connection->files_in_place());
+  EXPECT_EQ(client.ask("name", 1).result, seam::ask_result::granted);
+  EXPECT_TRUE(client.connection->files_in_place());
 }
 
 TEST(wake_file, whoever_sleeps_at_the_old_one_is_woken_when_it_is_replaced) {
   const scratch dir;
-  rig desk{dir.file("locks.db")};
-  const auto old = desk.connection->wake();
-  const mailbox& box = old->mailbox_of(desk.self.number());
+  rig client{dir.file("locks.db")};
+  const auto old = client.connection->wake();
+  const mailbox& box = old->mailbox_of(client.self.number());
   const std::uint32_t rings = box.rings.load();
   std::filesystem::remove(wake_file::path_for(dir.file("locks.db")));
-  EXPECT_FALSE(desk.connection->files_in_place());
-  desk.ask("name", 1);
-  EXPECT_NE(desk.connection->wake(), old);
+  EXPECT_FALSE(client.connection->files_in_place());
+  client.ask("name", 1);
+  EXPECT_NE(client.connection->wake(), old);
   EXPECT_GT(box.rings.load(), rings);
 }
 
 TEST(sqlite_connection, the_log_taken_away_is_like_another_database) {
   const scratch dir;
   const std::string path = dir.file("locks.db");
-  rig desk{path};
-  EXPECT_TRUE(desk.connection->files_in_place());
+  rig client{path};
+  EXPECT_TRUE(client.connection->files_in_place());
   std::filesystem::remove(path + "-wal");
   std::filesystem::remove(path + "-shm");
-  EXPECT_FALSE(desk.connection->files_in_place());
+  EXPECT_FALSE(client.connection->files_in_place());
 }
 
 TEST(sqlite_connection, a_file_that_was_replaced_is_noticed_at_the_first_use) {
@@ -237,21 +238,21 @@ TEST(sqlite_gate, words_that_make_no_sense_only_cost_time) {
   words.state.store(4711);
   gate mine{words, seam::real_clock()};
   int tried = 0;
-  EXPECT_EQ(mine.enter(rig::soon(), [&] { return ++tried == 2; }), gate::entry::begun);
+  EXPECT_EQ(mine.enter(rig::soon(), [&] { return ++tried == 2; }), gate::admission::begun);
   mine.leave();
-  EXPECT_EQ(mine.enter(rig::soon(), [] { return false; }), gate::entry::our_turn);
+  EXPECT_EQ(mine.enter(rig::soon(), [] { return false; }), gate::admission::our_turn);
 }
 
 TEST(sqlite_connection, a_database_that_was_removed_is_made_again_and_fences_go_on_rising) {
   const scratch dir;
   const std::string path = dir.file("locks.db");
-  rig desk{path};
-  const auto before = desk.ask("name", 1);
+  rig client{path};
+  const auto before = client.ask("name", 1);
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
-  EXPECT_FALSE(desk.connection->files_in_place());
-  const auto after = desk.ask("name", 2);
+  EXPECT_FALSE(client.connection->files_in_place());
+  const auto after = client.ask("name", 2);
   EXPECT_EQ(after.result, seam::ask_result::granted);
-  EXPECT_GT(after.mine.first, before.mine.first);
+  EXPECT_GT(after.granted.first, before.granted.first);
 }
 
 }  // namespace

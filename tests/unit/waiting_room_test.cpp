@@ -1,5 +1,5 @@
 // What a pushed grant is worth, by what the client has asked and heard before it.
-#include "engine/waiting_room.hpp"
+#include "line_rules/waiting_room.hpp"
 
 #include "memory_rig.hpp"
 

@@ -22,9 +22,9 @@ struct gate {
   }
 };
 
-using crew = std::vector<std::unique_ptr<seam::thread>>;
+using thread_list = std::vector<std::unique_ptr<seam::thread>>;
 
-inline void join_all(crew& threads) {
+inline void join_all(thread_list& threads) {
   for (auto& each : threads) each->join();
 }
 

@@ -20,7 +20,7 @@ TEST(world, a_thousand_threads) {
     int done = 0;
     w.run([&] {
       gate g;
-      crew threads;
+      thread_list threads;
       for (int i = 0; i < 1000; ++i) {
         threads.push_back(w.test().start("one", [&] {
           g.pass(w.test(), for_ever);
@@ -85,7 +85,7 @@ TEST(world, thousands_of_tiny_worlds) {
   for (std::uint64_t seed = 0; seed < worlds; ++seed) {
     world w(seed);
     w.run([&] {
-      crew threads;
+      thread_list threads;
       for (int i = 0; i < 3; ++i) {
         threads.push_back(w.test().start("tiny", [&] {
           for (int k = 0; k < 5; ++k) w.sleep(w.rng().uniform(duration(0), duration(9us)));

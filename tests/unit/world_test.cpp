@@ -27,7 +27,7 @@ outcome letters(std::uint64_t seed, const options& with = {}) {
   world w(seed, with);
   outcome result;
   w.run([&] {
-    crew threads;
+    thread_list threads;
     for (const char letter : {'a', 'b', 'c', 'd', 'e'}) {
       threads.push_back(w.test().start("writer", [&, letter] {
         for (int i = 0; i < 4; ++i) {
@@ -136,7 +136,7 @@ TEST(world, unpark_wakes_every_thread_at_the_word_and_no_other) {
       gate here;
       gate there;
       int passed = 0;
-      crew threads;
+      thread_list threads;
       for (int i = 0; i < 10; ++i) {
         threads.push_back(
             w.test().start("here", [&] { passed += here.pass(w.test(), for_ever) ? 1 : 0; }));

@@ -230,7 +230,7 @@ TEST(zookeeper_line, while_both_stand_a_writer_comes_before_its_downgraded_self)
 }
 
 TEST(zookeeper_line, only_readers_share) {
-  const auto mode = [](node_kind kind) { return wish_of(node{.kind = kind}).mode; };
+  const auto mode = [](node_kind kind) { return demand_of(node{.kind = kind}).mode; };
   EXPECT_EQ(mode(node_kind::reader), claim_mode::shared);
   for (const auto kind : {node_kind::mutex, node_kind::writer, node_kind::permits}) {
     EXPECT_EQ(mode(kind), claim_mode::exclusive);

@@ -27,7 +27,7 @@ std::string request(std::int32_t xid, jute_op what, const jute_writer& body) {
   return jute_writer{}.number(xid).number(static_cast<std::int32_t>(what)).add(body).message();
 }
 
-/// The words of a request that has been greeted before.
+/// The words of a request behind a handshake.
 words said(const std::string& message) {
   const auto found = jute_framing(way::to_server, true, message);
   EXPECT_TRUE(found);
@@ -126,7 +126,7 @@ TEST_F(zookeeper_proxy_test, requests_and_answers_are_seen_in_their_words) {
     words entry = each.words;
     entry.insert(entry.begin(), each.going == way::to_server ? ">" : "<");
     seen.push_back(entry);
-    if (each.going == way::to_client && !session) session = jute_greeting_in(each.bytes);
+    if (each.going == way::to_client && !session) session = jute_handshake_in(each.bytes);
     return std::nullopt;
   });
   zookeeper_talk talk = connect();

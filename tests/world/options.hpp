@@ -19,6 +19,11 @@ struct options {
   duration drift_max{};
   /// How likely a park() returns early without any reason.
   double spurious = 0;
+  /// How likely a thread that holds a mutex is interrupted when it reads the clock, and for how
+  /// long at most. Meanwhile other threads run, and wait for the mutex if they need it; timed
+  /// events wait, too, because they run as nobody who could.
+  double interrupted = 0;
+  duration interrupted_max{};
   /// How many of the last trace lines are kept; 0 turns tracing off.
   std::size_t trace_lines = 0;
   /// Real seconds after which a thread that does not come back is taken to block outside the

@@ -40,18 +40,18 @@ class simulated_thread final : public seam::thread {
  public:
   simulated_thread(scheduler& scheduler, task& task) : scheduler_(scheduler), task_(task) {}
   ~simulated_thread() override {
-    if (!settled_) refuse("thread " + task_.name + " was neither joined nor detached");
+    if (!joined_or_detached_) refuse("thread " + task_.name + " was neither joined nor detached");
   }
 
   void join() override {
-    if (settled_) refuse("thread " + task_.name + " is joined after join or detach");
+    if (joined_or_detached_) refuse("thread " + task_.name + " is joined after join or detach");
     scheduler_.join(task_);
-    settled_ = true;
+    joined_or_detached_ = true;
   }
 
   void detach() noexcept override {
     scheduler_.detach(task_);
-    settled_ = true;
+    joined_or_detached_ = true;
   }
 
   bool is_current() const noexcept override { return scheduler::current() == &task_; }
@@ -59,7 +59,7 @@ class simulated_thread final : public seam::thread {
  private:
   scheduler& scheduler_;
   task& task_;
-  bool settled_ = false;
+  bool joined_or_detached_ = false;
 };
 
 }  // namespace
@@ -70,7 +70,10 @@ process::process(scheduler& scheduler, std::string name) : scheduler_(scheduler)
 
 process::~process() = default;
 
-time_point process::now() const noexcept { return scheduler_.now(); }
+time_point process::now() const noexcept {
+  scheduler_.may_interrupt();
+  return scheduler_.now();
+}
 
 void process::park(seam::park_word& word, std::uint32_t expected, time_point until) {
   scheduler_.need_baton("park");

@@ -41,6 +41,9 @@ std::string reason(const wait_at& wait) {
     case wait_kind::sleep:
       text = "sleeps";
       break;
+    case wait_kind::mutex:
+      text = format("waits for mutex %p", wait.place);
+      break;
   }
   return text + (wait.until == for_ever ? ", for ever" : ", until " + seconds(wait.until));
 }

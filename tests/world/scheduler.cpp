@@ -94,6 +94,10 @@ void scheduler::wake(const void* place) noexcept {
 
 void scheduler::pause(home& where) {
   need_baton("pause");
+  // Who holds a mutex would keep the whole world waiting: a moment later is as good.
+  while (where.interrupted > 0) {
+    wait({wait_kind::sleep, nullptr, now() + std::chrono::microseconds(1), 0, nullptr});
+  }
   if (where.paused || !where.alive) return;
   where.paused = true;
   const auto belongs = [&](const task* each) { return &each->where == &where; };
@@ -112,14 +116,22 @@ void scheduler::resume(home& where) noexcept {
 }
 
 void scheduler::block(task& self) {
+  // Where nobody is interrupted, whoever waits with a mutex does so on purpose, and for news that
+  // timed events bring.
+  const int holds = options_.interrupted > 0 && self.mutexes > 0 ? 1 : 0;
+  interrupted_ += holds;
+  self.where.interrupted += holds;
   task* next = choose();
-  if (next == &self) return;
-  if (next != nullptr) {
-    hand_to(*next);
-  } else {
-    conductor_.give();
+  if (next != &self) {
+    if (next != nullptr) {
+      hand_to(*next);
+    } else {
+      conductor_.give();
+    }
+    self.go.take();
   }
-  self.go.take();
+  interrupted_ -= holds;
+  self.where.interrupted -= holds;
 }
 
 task* scheduler::choose() noexcept {
@@ -162,9 +174,16 @@ bool scheduler::over() {
 }
 
 void scheduler::fire_due() {
+  if (interrupted_ == 0) {
+    for (timer& each : std::exchange(late_, {})) fire(each);
+  }
   while (!timers_.empty() && timers_.front().when <= now() && steps() <= step_end_) {
     timer due = pop_timer();
-    fire(due);
+    if (due.who == nullptr && interrupted_ != 0) {
+      late_.push_back(std::move(due));
+    } else {
+      fire(due);
+    }
   }
 }
 

@@ -46,6 +46,14 @@ class scheduler {
   void yield();
   void wake(const void* place) noexcept;
 
+  /// The clock was read.
+  void may_interrupt() noexcept;
+  /// The simulated thread that locks or unlocks a mutex (mutexes.cpp); null for whoever is none.
+  static task* locking() noexcept { return here().who; }
+  bool any_interrupted() const noexcept { return interrupted_ != 0; }
+  void wait_for_mutex(const void* mutex);
+  void mutex_is_free(const void* mutex) noexcept;
+
   void join(task& target);
   void detach(task& target) noexcept;
   void pause(home& where);
@@ -127,10 +135,13 @@ class scheduler {
   std::vector<task*> unreaped_;  ///< finished, OS thread not yet joined
   std::unordered_map<const void*, std::vector<task*>> waiting_;
   std::vector<timer> timers_;  ///< a heap
+  std::vector<timer> late_;    ///< events that wait for interrupted threads
   std::uint64_t timer_number_ = 0;
   std::size_t void_timers_ = 0;  ///< about how many are void
   std::size_t attached_ = 0;     ///< unfinished tasks, not detached ...
   std::size_t detached_ = 0;     ///< ... and detached
+  int interrupted_ = 0;          ///< threads that do not run and hold a mutex ...
+  int waiting_for_mutex_ = 0;    ///< ... and that want one
 
   baton conductor_;
   std::atomic<bool> in_run_{false};

@@ -23,9 +23,10 @@ struct home {
   bool paused = false;
   duration wake_delay{};    ///< a woken thread runs up to this much later
   std::vector<task*> held;  ///< could run, were the process not paused
+  int interrupted = 0;      ///< threads that do not run and hold a mutex
 };
 
-enum class wait_kind { park, alarm, join, sleep };
+enum class wait_kind { park, alarm, join, sleep, mutex };
 
 inline constexpr time_point for_ever = time_point::max();
 
@@ -63,6 +64,7 @@ struct task {
   bool os_started = false;  ///< the OS thread starts with the task's first turn
   bool os_joined = false;
   bool detached = false;
+  int mutexes = 0;  ///< that it holds
 
   task_state state = task_state::ready;
   wait_at wait;

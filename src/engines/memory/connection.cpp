@@ -18,7 +18,7 @@ direct_network::direct_network(seam::clock& clock, server_limits limits)
     : clock_{clock}, server_{limits} {}
 
 client_id direct_network::attach(std::shared_ptr<receiver> client) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   const client_id id = ++last_client_;
   clients_.emplace(id, std::move(client));
   server_.connect(id);
@@ -27,7 +27,7 @@ client_id direct_network::attach(std::shared_ptr<receiver> client) {
 
 void direct_network::detach(client_id client) noexcept {
   std::shared_ptr<receiver> last_owner;  // destroyed after the mutex is free
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   server_.disconnect(client);
   if (const auto it = clients_.find(client); it != clients_.end()) {
     last_owner = std::move(it->second);
@@ -46,7 +46,7 @@ void direct_network::send(client_id from, request message, time_point, on_outcom
 reply direct_network::carry(client_id from, const request& message) {
   server::outcome result;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     result = server_.apply(from, message, clock_.now().time_since_epoch());
   }
   if (!result.pushes.empty()) deliver(std::move(result.pushes));
@@ -64,20 +64,20 @@ void direct_network::deliver(std::vector<push> pushes) {
     if (!client) continue;
     const auto answer = client->pushed(news);
     if (!answer) continue;
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     auto more = server_.apply(news.to, *answer, clock_.now().time_since_epoch());
     std::move(more.pushes.begin(), more.pushes.end(), std::back_inserter(waiting));
   }
 }
 
 std::shared_ptr<receiver> direct_network::find(client_id client) const {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   const auto it = clients_.find(client);
   return it == clients_.end() ? nullptr : it->second;
 }
 
 std::uint64_t direct_network::applied(verb what) const {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return server_.applied(what);
 }
 
@@ -85,12 +85,12 @@ std::shared_ptr<network> shared_network(std::string_view path, seam::clock& cloc
   // Of the process: a forked child must not touch a server that its parent may have locked.
   using key = std::tuple<pid_t, std::string, seam::clock*>;
   struct table {
-    std::mutex mutex;
-    std::map<key, std::shared_ptr<network>> servers;
+    seam::mutex mutex;
+    std::map<key, std::shared_ptr<network>> servers CROSSLOCK_GUARDED_BY(mutex);
   };
   // Never destroyed: clients may close in destructors of static objects.
   static table& all = *new table;
-  const std::lock_guard guard{all.mutex};
+  const seam::lock_guard guard{all.mutex};
   auto& found = all.servers[key{getpid(), std::string{path}, &clock}];
   if (!found) found = std::make_shared<direct_network>(clock);
   return found;
@@ -108,7 +108,7 @@ std::shared_ptr<connection> connection::open(std::shared_ptr<network> network, s
 
 reply connection::call(request message, time_point give_up) {
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     if (closed_) throw make_error(errc::closed, "the client was closed");
   }
   reply answer = network_->call(id_, std::move(message), give_up, clock_);
@@ -118,7 +118,7 @@ reply connection::call(request message, time_point give_up) {
 
 void connection::send(request message, time_point give_up, on_outcome done) {
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     if (closed_) throw make_error(errc::closed, "the client was closed");
   }
   network_->send(id_, std::move(message), give_up,
@@ -139,14 +139,14 @@ std::optional<request> connection::pushed(const push& news) {
 }
 
 bool connection::begin_delivery() {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   if (closed_) return false;
   delivering_.push_back(std::this_thread::get_id());
   return true;
 }
 
 void connection::end_delivery() {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   const auto mine = std::find(delivering_.begin(), delivering_.end(), std::this_thread::get_id());
   delivering_.erase(mine);
   if (!closed_) return;
@@ -156,22 +156,17 @@ void connection::end_delivery() {
 
 void connection::close() noexcept {
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     if (std::exchange(closed_, true)) return;
   }
   network_->detach(id_);
-  for (;;) {
-    std::uint32_t seen = 0;
-    {
-      const std::lock_guard guard{mutex_};
-      seen = delivered_.load();
-      const bool others = std::any_of(delivering_.begin(), delivering_.end(), [](auto thread) {
-        return thread != std::this_thread::get_id();
-      });
-      if (!others) return;
-    }
-    clock_.park(delivered_, seen, time_point::max());
-  }
+  seam::park_unless(clock_, delivered_, [this]() -> std::optional<time_point> {
+    const seam::lock_guard guard{mutex_};
+    const bool others = std::any_of(delivering_.begin(), delivering_.end(), [](auto thread) {
+      return thread != std::this_thread::get_id();
+    });
+    return others ? std::optional{time_point::max()} : std::nullopt;
+  });
 }
 
 }  // namespace crosslock::memory

@@ -2,13 +2,13 @@
 #pragma once
 
 #include "engine/clock.hpp"
+#include "engine/guarded.hpp"
 #include "engines/memory/protocol.hpp"
 #include "engines/memory/server.hpp"
 
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -65,10 +65,10 @@ class direct_network final : public network {
 
   seam::clock& clock_;
 
-  mutable std::mutex mutex_;
-  server server_;
-  std::map<client_id, std::shared_ptr<receiver>> clients_;
-  client_id last_client_ = 0;
+  mutable seam::mutex mutex_;
+  server server_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::map<client_id, std::shared_ptr<receiver>> clients_ CROSSLOCK_GUARDED_BY(mutex_);
+  client_id last_client_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
 };
 
 /// The server that `memory:PATH` means in this process; it lives as long as the process. Time is a
@@ -106,9 +106,10 @@ class connection final : public receiver, public std::enable_shared_from_this<co
   client_id id_ = 0;  ///< constant once open() has returned
 
   seam::park_word delivered_{0};
-  std::mutex mutex_;
-  bool closed_ = false;
-  std::vector<std::thread::id> delivering_;  ///< one entry for each delivery in progress
+  seam::mutex mutex_;
+  bool closed_ CROSSLOCK_GUARDED_BY(mutex_) = false;
+  /// One entry for each delivery in progress.
+  std::vector<std::thread::id> delivering_ CROSSLOCK_GUARDED_BY(mutex_);
 };
 
 }  // namespace crosslock::memory

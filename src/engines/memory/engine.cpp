@@ -1,5 +1,6 @@
 // Each verb notes the time, makes one message, and turns the reply into the words of the seam.
-// Nothing here touches a member after it has called turn: the core may close the engine there.
+// Nothing here touches a member after it has called engine_events: the core may close the
+// engine there.
 #include "engines/memory/engine.hpp"
 
 #include <chrono>
@@ -28,9 +29,9 @@ seam::grant make_grant(const seam::name_ref& name, const owner_id& owner, const 
 
 }  // namespace
 
-engine::engine(std::shared_ptr<network> network, seam::turn& turn, seam::clock& clock,
+engine::engine(std::shared_ptr<network> network, seam::engine_events& events, seam::clock& clock,
                const std::string& who)
-    : turn_{turn},
+    : events_{events},
       clock_{clock},
       who_{std::make_shared<const std::string>(who)},
       connection_{connection::open(std::move(network), clock,
@@ -44,15 +45,15 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   seam::refuse_lease(offered, claim.lease);
   if (claim.wait) room_.asking(claim.name, claim.owner);
   const time_point sent = clock_.now();
-  settled result;
+  ask_outcome result;
   try {
     const reply answer = connection_->call(ask_request{claim, who_}, give_up);
-    result = settle(claim, std::get<ask_reply>(answer), sent);
+    result = note_answer(claim, std::get<ask_reply>(answer), sent);
   } catch (const error& why) {
     note_failure(claim, why);
     throw;
   }
-  if (result.overtaken_by) turn_.granted(*result.overtaken_by);
+  if (result.overtaken_by) events_.granted(*result.overtaken_by);
   return std::move(result.answer);
 }
 
@@ -71,20 +72,21 @@ void engine::ask_async(const seam::claim& claim, time_point give_up) {
 }
 
 void engine::hear_answer(const seam::claim& claim, time_point sent, const outcome& result) {
-  seam::turn& turn = turn_;
+  seam::engine_events& events = events_;
   const seam::claim_key key{*claim.name, claim.owner};
   if (const auto* why = std::get_if<error>(&result)) {
     note_failure(claim, *why);
-    turn.failed(key, *why);
+    events.failed(key, *why);
     return;
   }
-  const settled heard = settle(claim, std::get<ask_reply>(std::get<reply>(result)), sent);
-  turn.answered(key, heard.answer);
-  if (heard.overtaken_by) turn.granted(*heard.overtaken_by);
+  const ask_outcome heard = note_answer(claim, std::get<ask_reply>(std::get<reply>(result)), sent);
+  events.answered(claim, heard.answer);
+  if (heard.overtaken_by) events.granted(*heard.overtaken_by);
 }
 
-engine::settled engine::settle(const seam::claim& claim, const ask_reply& heard, time_point sent) {
-  settled result;
+engine::ask_outcome engine::note_answer(const seam::claim& claim, const ask_reply& heard,
+                                        time_point sent) {
+  ask_outcome result;
   result.answer.result = heard.result;
   if (heard.result == seam::ask_result::granted) {
     result.answer.granted = make_grant(claim.name, claim.owner, heard.granted, sent, false);
@@ -206,16 +208,16 @@ std::optional<request> engine::hear(const push& news) {
   const seam::claim_key key{*news.name, news.owner};
   switch (news.what) {
     case push::kind::look_again:
-      turn_.look_again(key);
+      events_.look_again(key);
       return std::nullopt;
     case push::kind::wanted:
-      turn_.wanted(key);
+      events_.wanted(key);
       return std::nullopt;
     case push::kind::revoked:
-      turn_.failed(key, make_error(errc::lost, "'" + news.name->str() + "' was broken by force"));
+      events_.failed(key, make_error(errc::lost, "'" + news.name->str() + "' was broken by force"));
       return std::nullopt;
     case push::kind::cell_changed:
-      turn_.cell_changed(*news.name);
+      events_.cell_changed(*news.name);
       return std::nullopt;
     case push::kind::granted:
       break;
@@ -223,10 +225,10 @@ std::optional<request> engine::hear(const push& news) {
   const auto verdict = room_.judge(grant_in(news), clock_.now());
   switch (verdict.is) {
     case seam::waiting_room::worth::counts:
-      turn_.granted(make_grant(news.name, news.owner, news.offer, verdict.sent, true));
+      events_.granted(make_grant(news.name, news.owner, news.offer, verdict.sent, true));
       break;
     case seam::waiting_room::worth::news:
-      turn_.look_again(key);
+      events_.look_again(key);
       break;
     case seam::waiting_room::worth::unknown:
       return withdraw_request{news.name, news.owner, news.ticket};

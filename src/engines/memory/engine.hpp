@@ -2,8 +2,8 @@
 #pragma once
 
 #include "engine/engine.hpp"
-#include "engine/waiting_room.hpp"
 #include "engines/memory/connection.hpp"
+#include "line_rules/waiting_room.hpp"
 
 #include <chrono>
 #include <memory>
@@ -31,10 +31,10 @@ inline constexpr seam::traits offered{.name = "memory",
                                       .lease_min = std::chrono::milliseconds{10},
                                       .lease_max = std::chrono::hours{24}};
 
-/// `turn` and `clock` outlive it.
+/// `events` and `clock` outlive it.
 class engine final : public seam::engine {
  public:
-  engine(std::shared_ptr<network> network, seam::turn& turn, seam::clock& clock,
+  engine(std::shared_ptr<network> network, seam::engine_events& events, seam::clock& clock,
          const std::string& who);
   ~engine() override;
   engine(const engine&) = delete;
@@ -42,7 +42,7 @@ class engine final : public seam::engine {
 
   const seam::traits& about() const noexcept override;
   seam::answer ask(const seam::claim& claim, time_point give_up) override;
-  /// May report to turn before it returns.
+  /// May report to engine_events before it returns.
   void ask_async(const seam::claim& claim, time_point give_up) override;
   void withdraw(const seam::claim& claim, time_point give_up) override;
   /// One message for the whole batch.
@@ -68,16 +68,16 @@ class engine final : public seam::engine {
   std::size_t waiting() const { return room_.size(); }
 
  private:
-  struct settled {
+  struct ask_outcome {
     seam::answer answer;
     std::optional<seam::grant> overtaken_by;  ///< the grant that came before the answer
   };
-  settled settle(const seam::claim& claim, const ask_reply& heard, time_point sent);
+  ask_outcome note_answer(const seam::claim& claim, const ask_reply& heard, time_point sent);
   void note_failure(const seam::claim& claim, const error& why);
   void hear_answer(const seam::claim& claim, time_point sent, const outcome& result);
   std::optional<request> hear(const push& news);
 
-  seam::turn& turn_;
+  seam::engine_events& events_;
   seam::clock& clock_;
   const who_ref who_;
   seam::waiting_room room_;

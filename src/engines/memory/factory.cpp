@@ -13,7 +13,7 @@ std::unique_ptr<seam::engine> open_memory(const seam::opening& opening) {
     throw make_error(errc::invalid_url, "the URL names no host: memory: or memory:NAME");
   }
   seam::refuse_leftovers(url);
-  return std::make_unique<engine>(shared_network(url.path, opening.clock), opening.turn,
+  return std::make_unique<engine>(shared_network(url.path, opening.clock), opening.events,
                                   opening.clock, opening.who);
 }
 

@@ -20,7 +20,7 @@ faulty_network::faulty_network(memory::scheduler& scheduler, server_limits limit
     : scheduler_{scheduler}, server_{limits} {}
 
 client_id faulty_network::attach(std::shared_ptr<receiver> client) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   const client_id id = ++last_client_;
   peers_[id].client = std::move(client);
   if (!down_) server_.connect(id);
@@ -30,7 +30,7 @@ client_id faulty_network::attach(std::shared_ptr<receiver> client) {
 void faulty_network::detach(client_id client) noexcept {
   peer gone;  // destroyed after the mutex is free
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     server_.disconnect(client);
     if (peer* one = find(client)) gone = std::move(*one);
     peers_.erase(client);
@@ -83,7 +83,7 @@ faulty_network::exchange_ref faulty_network::post(client_id from, request messag
   bool refused = false;
   std::uint64_t life = 0;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     const peer* one = find(from);
     refused = down_ || one == nullptr || one->refused || one->dead;
     life = life_;
@@ -98,7 +98,7 @@ faulty_network::exchange_ref faulty_network::post(client_id from, request messag
   transmit({way::to_server, from, fresh->what, std::nullopt},
            [from, shared, fresh, life](faulty_network& self) {
              {
-               const std::lock_guard guard{self.mutex_};
+               const seam::lock_guard guard{self.mutex_};
                if (self.life_ != life) return;
              }
              self.arrive_at_server(from, *shared, fresh);
@@ -109,7 +109,7 @@ faulty_network::exchange_ref faulty_network::post(client_id from, request messag
 void faulty_network::arrive_at_server(client_id from, const request& message,
                                       const exchange_ref& whose) {
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     const peer* one = find(from);
     if (down_ || (one != nullptr && one->cut_to_server)) return;
     if (server_paused_) {
@@ -123,14 +123,14 @@ void faulty_network::arrive_at_server(client_id from, const request& message,
 void faulty_network::carry_out(client_id from, const request& message, const exchange_ref& whose) {
   server::outcome result;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     result = server_.apply(from, message, time_of_server());
   }
   if (whose->awaits_reply) {
     transmit({way::to_client, from, whose->what, std::nullopt},
              [from, whose, answer = std::move(result.answer)](faulty_network& self) {
                {
-                 const std::lock_guard guard{self.mutex_};
+                 const seam::lock_guard guard{self.mutex_};
                  const peer* one = self.find(from);
                  if (one == nullptr || one->cut_to_client || one->refused) return;
                }
@@ -144,7 +144,7 @@ void faulty_network::carry_out(client_id from, const request& message, const exc
 
 void faulty_network::send_pushes(const std::vector<push>& pushes) {
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     if (drop_pushes_) return;
   }
   for (const push& news : pushes) {
@@ -156,7 +156,7 @@ void faulty_network::send_pushes(const std::vector<push>& pushes) {
 void faulty_network::hear(const push& news) {
   std::shared_ptr<receiver> client;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     const peer* one = find(news.to);
     if (one == nullptr || one->cut_to_client || one->refused) return;
     client = one->client;
@@ -171,7 +171,7 @@ void faulty_network::hear(const push& news) {
 void faulty_network::finish(const exchange_ref& whose, outcome result) {
   on_outcome done;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     open_.erase(whose->number);
     done = std::exchange(whose->done, nullptr);
   }
@@ -181,7 +181,7 @@ void faulty_network::finish(const exchange_ref& whose, outcome result) {
 void faulty_network::finish_all(std::optional<client_id> whose, const error& why) {
   std::vector<exchange_ref> ended;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     for (const auto& [number, one] : open_) {
       if (whose && one->from != *whose) continue;
       peer* asker = find(one->from);
@@ -199,7 +199,7 @@ void faulty_network::finish_all(std::optional<client_id> whose, const error& why
 
 void faulty_network::deliver(client_id to, work what) {
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     peer* one = find(to);
     if (one == nullptr || one->dead) return;
     if (one->paused) {
@@ -213,7 +213,7 @@ void faulty_network::deliver(client_id to, work what) {
 void faulty_network::connect_later(client_id client) {
   weather sky;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     sky = weather_;
   }
   sky.drop_permille = 0;
@@ -222,7 +222,7 @@ void faulty_network::connect_later(client_id client) {
     if (!self) return;
     std::vector<push> missed;
     {
-      const std::lock_guard guard{self->mutex_};
+      const seam::lock_guard guard{self->mutex_};
       const peer* one = self->find(client);
       if (self->down_ || one == nullptr || one->refused || one->dead) return;
       missed = self->server_.connect(client);
@@ -236,7 +236,7 @@ void faulty_network::transmit(const sighting& message,
   weather sky;
   script ask;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     const peer* one = find(message.client);
     const bool outward = message.going == way::to_server;
     if (one != nullptr && (outward ? one->cut_to_server : one->cut_to_client)) return;

@@ -2,6 +2,7 @@
 // the simulation and for tests.
 #pragma once
 
+#include "engine/guarded.hpp"
 #include "engines/memory/connection.hpp"
 
 #include <cstdint>
@@ -9,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -125,27 +125,28 @@ class faulty_network final : public network, public std::enable_shared_from_this
   void transmit(const sighting& message, const std::function<void(faulty_network&)>& arrive);
   fate draw_fate(const weather& sky);
 
-  // With the mutex held.
-  peer* find(client_id client);
-  server_time time_of_server() const;
+  peer* find(client_id client) CROSSLOCK_REQUIRES(mutex_);
+  server_time time_of_server() const CROSSLOCK_REQUIRES(mutex_);
 
   scheduler& scheduler_;
 
-  mutable std::mutex mutex_;
-  server server_;
-  server::state snapshot_;
-  duration clock_step_{};
-  bool down_ = false;
-  bool server_paused_ = false;
-  bool drop_pushes_ = false;
-  std::uint64_t life_ = 0;  ///< counts crashes: what was sent before one is lost in it
-  std::deque<work> held_requests_;
-  weather weather_;
-  script script_;
-  std::map<client_id, peer> peers_;
-  std::map<std::uint64_t, exchange_ref> open_;  ///< by number: in the order of their beginning
-  std::uint64_t last_exchange_ = 0;
-  client_id last_client_ = 0;
+  mutable seam::mutex mutex_;
+  server server_ CROSSLOCK_GUARDED_BY(mutex_);
+  server::state snapshot_ CROSSLOCK_GUARDED_BY(mutex_);
+  duration clock_step_ CROSSLOCK_GUARDED_BY(mutex_){};
+  bool down_ CROSSLOCK_GUARDED_BY(mutex_) = false;
+  bool server_paused_ CROSSLOCK_GUARDED_BY(mutex_) = false;
+  bool drop_pushes_ CROSSLOCK_GUARDED_BY(mutex_) = false;
+  /// Counts crashes: what was sent before one is lost in it.
+  std::uint64_t life_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
+  std::deque<work> held_requests_ CROSSLOCK_GUARDED_BY(mutex_);
+  weather weather_ CROSSLOCK_GUARDED_BY(mutex_);
+  script script_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::map<client_id, peer> peers_ CROSSLOCK_GUARDED_BY(mutex_);
+  /// By number: in the order of their beginning.
+  std::map<std::uint64_t, exchange_ref> open_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::uint64_t last_exchange_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
+  client_id last_client_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace crosslock::memory

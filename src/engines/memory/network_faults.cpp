@@ -7,22 +7,22 @@
 namespace crosslock::memory {
 
 void faulty_network::set_weather(const weather& now_on) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   weather_ = now_on;
 }
 
 void faulty_network::set_script(script now_on) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   script_ = std::move(now_on);
 }
 
 void faulty_network::drop_pushes(bool drop) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   drop_pushes_ = drop;
 }
 
 void faulty_network::cut(client_id client, way direction) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   peer* one = find(client);
   if (one == nullptr) return;
   if (direction != way::to_client) one->cut_to_server = true;
@@ -31,7 +31,7 @@ void faulty_network::cut(client_id client, way direction) {
 
 void faulty_network::refuse(client_id client) {
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     if (peer* one = find(client)) one->refused = true;
     server_.disconnect(client);
   }
@@ -41,7 +41,7 @@ void faulty_network::refuse(client_id client) {
 void faulty_network::heal(client_id client) {
   bool reconnects = false;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     peer* one = find(client);
     if (one == nullptr) return;
     reconnects = std::exchange(one->refused, false);
@@ -52,14 +52,14 @@ void faulty_network::heal(client_id client) {
 }
 
 void faulty_network::pause_client(client_id client) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   if (peer* one = find(client)) one->paused = true;
 }
 
 void faulty_network::resume_client(client_id client) {
   std::deque<work> due;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     peer* one = find(client);
     if (one == nullptr) return;
     one->paused = false;
@@ -72,7 +72,7 @@ void faulty_network::resume_client(client_id client) {
 void faulty_network::kill_client(client_id client) {
   std::deque<work> dropped;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     peer* one = find(client);
     if (one == nullptr) return;
     one->dead = true;
@@ -83,14 +83,14 @@ void faulty_network::kill_client(client_id client) {
 }
 
 void faulty_network::pause_server() {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   server_paused_ = true;
 }
 
 void faulty_network::resume_server() {
   std::deque<work> due;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     server_paused_ = false;
     due = std::exchange(held_requests_, {});
   }
@@ -99,7 +99,7 @@ void faulty_network::resume_server() {
 
 void faulty_network::crash_server() {
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     down_ = true;
     ++life_;
     server_paused_ = false;
@@ -112,7 +112,7 @@ void faulty_network::crash_server() {
 void faulty_network::restart_server(memory_after state) {
   std::vector<client_id> back;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     down_ = false;
     if (state == memory_after::empty) server_.restore({});
     if (state == memory_after::snapshot) server_.restore(snapshot_);
@@ -122,27 +122,27 @@ void faulty_network::restart_server(memory_after state) {
 }
 
 void faulty_network::take_snapshot() {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   snapshot_ = server_.snapshot();
 }
 
 void faulty_network::step_server_clock(duration by) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   clock_step_ += by;
 }
 
 std::uint64_t faulty_network::applied(verb what) const {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return server_.applied(what);
 }
 
 server faulty_network::server_copy() const {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return server_;
 }
 
 server_time faulty_network::server_now() const {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return time_of_server();
 }
 

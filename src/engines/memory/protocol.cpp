@@ -31,22 +31,6 @@ std::string_view to_string(verb what) noexcept {
   return "unknown";
 }
 
-std::string_view to_string(push::kind what) noexcept {
-  switch (what) {
-    case push::kind::granted:
-      return "granted";
-    case push::kind::look_again:
-      return "look_again";
-    case push::kind::wanted:
-      return "wanted";
-    case push::kind::revoked:
-      return "revoked";
-    case push::kind::cell_changed:
-      return "cell_changed";
-  }
-  return "unknown";
-}
-
 seam::pushed_grant grant_in(const push& news) {
   return {.name = news.name,
           .owner = news.owner,

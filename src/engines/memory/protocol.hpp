@@ -4,7 +4,7 @@
 
 #include "engine/cell.hpp"
 #include "engine/claim.hpp"
-#include "engine/waiting_room.hpp"
+#include "line_rules/line_server.hpp"
 
 #include <crosslock/error.hpp>
 
@@ -19,15 +19,17 @@
 
 namespace crosslock::memory {
 
-using client_id = std::uint64_t;
+using client_id = seam::client_number;
 
+using seam::given;
+using seam::refusal;
+using seam::renew_item;
+using seam::renew_outcome;
+using seam::server_time;
 using seam::ticket_number;
-
-/// The server's own time since some moment of its own. May step.
-using server_time = duration;
-
-/// user@host pid program: shared, because it comes with every claim.
-using who_ref = std::shared_ptr<const std::string>;
+using seam::who_ref;
+/// News for one client. Values, which may be copied, delayed and repeated like all messages.
+using push = seam::news;
 
 struct ask_request {
   seam::claim claim;
@@ -39,16 +41,6 @@ struct withdraw_request {
   owner_id owner;
   /// Not zero: gives back only the offer of this ticket, as long as nobody has taken it up.
   ticket_number offer_of = 0;
-};
-
-struct renew_item {
-  seam::name_ref name;
-  owner_id owner;
-  crosslock::fence first;  ///< any fence of the grant; this and `last` are what mutant M3 stores
-  crosslock::fence last;
-  duration lease{};
-  bool want_fences = false;
-  bool share = false;  ///< an exclusive grant becomes a shared one
 };
 
 struct renew_request {
@@ -119,30 +111,9 @@ static_assert(std::variant_size_v<request> == verb_count);
 inline verb verb_of(const request& message) noexcept { return static_cast<verb>(message.index()); }
 std::string_view to_string(verb what) noexcept;
 
-/// What a grant consists of on the wire.
-struct given {
-  crosslock::fence first;
-  crosslock::fence last;
-  duration lease{};
-  bool wanted = false;
-};
-
-struct ask_reply {
-  seam::ask_result result = seam::ask_result::busy;
-  given granted;             ///< when granted
-  ticket_number ticket = 0;  ///< when in line
-  duration look_after{};     ///< when in line
-};
+using ask_reply = seam::ask_answer;
 
 struct withdraw_reply {};
-
-struct renew_outcome {
-  bool renewed = false;
-  duration lease{};
-  crosslock::fence more_first;
-  crosslock::fence more_last;
-  bool wanted = false;
-};
 
 struct renew_reply {
   std::vector<renew_outcome> outcomes;  ///< one for each item, in order
@@ -181,29 +152,9 @@ struct open_cell_reply {
   std::optional<seam::cell> opened;
 };
 
-/// The server understood and says no. Nothing was changed.
-struct refusal {
-  errc code = errc::protocol;
-  std::string text;
-};
-
 using reply = std::variant<ask_reply, withdraw_reply, renew_reply, release_reply, adopt_reply,
                            break_reply, look_reply, list_reply, read_cell_reply, swap_cell_reply,
                            open_cell_reply, refusal>;
-
-/// News for one client about a claim or a cell. Hints: each may be lost, late, or repeated.
-struct push {
-  enum class kind { granted, look_again, wanted, revoked, cell_changed };
-
-  kind what = kind::look_again;
-  client_id to = 0;
-  seam::name_ref name;
-  owner_id owner{};          ///< none when it is about a cell
-  ticket_number ticket = 0;  ///< granted: which stay in the line has ended so
-  given offer;               ///< granted
-};
-
-std::string_view to_string(push::kind what) noexcept;
 
 /// The news of kind `granted`.
 seam::pushed_grant grant_in(const push& news);

@@ -2,12 +2,13 @@
 -- has been let in meanwhile it renews.
 local owner, lease, offer = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[5])
 local client, who = string.match(ARGV[3], '^(%x+) (.*)$')
-local word, waits = string.match(ARGV[4], '^([^+]+)(%+?)$')
-waits = waits == '+'
+local word, waits = string.match(ARGV[4], '^([^+*]+)([+*]?)$')
+local polls = waits == '*'
+waits = waits ~= ''
 local beside = string.match(word, '^u:(%x+)$')
 if beside then word = 'u' end
-local wish = {wish = word == 'u' and 'x' or word, beside = beside}
-wish.mode, wish.permits, wish.of = read_wish(word)
+local demand = {demand = word == 'u' and 'x' or word, beside = beside}
+demand.mode, demand.permits, demand.of = read_demand(word)
 local member = owner .. ' ' .. word .. ' ' .. ARGV[2] .. ' ' .. ARGV[5] .. ' ' .. ARGV[3]
 local exhausted = redis.error_reply('CROSSLOCK fence_exhausted')
 
@@ -16,9 +17,9 @@ local function granted(fence) return {1, fence, somebody_waits() and 1 or 0} end
 -- Those who are heard of stand before a newcomer, let in or not.
 local function everybody_before()
   local before = those_inside()
-  if wish.mode ~= 'p' and not admits(before, wish) then return before end
+  if demand.mode ~= 'p' and not admits(before, demand) then return before end
   local from = 0
-  while not before.exclusive or wish.mode == 'p' and not before.of do
+  while not before.exclusive or demand.mode == 'p' and not before.of do
     local some = redis.call('ZRANGE', line_key, from, from + 63, 'WITHSCORES')
     if #some == 0 then break end
     from = from + #some / 2
@@ -26,15 +27,17 @@ local function everybody_before()
       local w = read_waiter(some[i], some[i + 1])
       if w.ends > now then
         if w.mode == 'p' then before.of = w.of end
-        if not before.exclusive and can_hear(w.client) then add_before(before, w) end
+        if not before.exclusive and (w.polls or can_hear(w.client) ~= false) then
+          add_before(before, w)
+        end
       end
     end
   end
   return before
 end
 
--- Another exclusive claim was here before the upgrade: two who share and both want the whole name
--- would wait for each other for ever. Who cannot be heard just now keeps his place, and counts.
+-- Another exclusive claim was here before the upgrade: two upgrading readers would deadlock. Who
+-- cannot be heard just now keeps its place, and counts.
 local function upgrade_conflicts()
   if those_inside().exclusive then return true end
   local from = 0
@@ -70,6 +73,13 @@ local function next_ticket()
   return ticket
 end
 
+-- Says when a place ends from now on, and whether news reach its client.
+local function refresh()
+  redis.call('HSET', wait_key, owner, string.format('%.0f', now + offer) .. (polls and '.5' or ''))
+  live_on(line_key, offer + 500)
+  live_on(wait_key, offer + 500)
+end
+
 local function drop_ended_places()
   local all = redis.call('ZRANGE', line_key, 0, -1, 'WITHSCORES')
   for i = 1, #all, 2 do
@@ -84,6 +94,7 @@ local function mark_wanted()
     redis.call('SETRANGE', fence_key, 19, 'w')
   else
     write_record('0', now_us, '0', '0', '?')
+    note_name()  -- nobody of ours was here before: a foreign holder has the name
   end
   local mine, fence = holder()
   if mine then
@@ -109,12 +120,12 @@ local function in_line(ticket)
   if foreign or rest < refresh then
     local place = redis.call('ZRANK', line_key, member) or 0
     if rest >= 0 then look = math.min(look, rest + 1 + place) end
-    if foreign and place == 0 then look = math.min(look, 50) end
+    if foreign and place == 0 then look = math.min(look, 10) end
   end
-  return {2, string.format('%.0f', ticket), look}
+  return {2, string.format('%.0f', ticket), look, strange}
 end
 
-if wish.permits < 1 or wish.permits > wish.of then
+if demand.permits < 1 or demand.permits > demand.of then
   return redis.error_reply('CROSSLOCK permits')
 end
 
@@ -123,12 +134,13 @@ local mine = ticket and read_waiter(member, ticket)
 if mine and mine.ends <= now then
   leave_line(mine)
   mine = nil
-elseif mine and waits and now - math.floor(mine.ticket / 1000) >= offer / 4 then
-  -- Sooner than that the place still has most of its time.
-  mine.refreshed = tostring(now + offer)
-  redis.call('HSET', wait_key, owner, string.format('%.0f', now + offer))
-  live_on(line_key, offer + 500)
-  live_on(wait_key, offer + 500)
+elseif mine and waits then
+  -- Sooner than that the place still has most of its time. A clock that was put back tells nothing.
+  local stood = now - math.floor(mine.ticket / 1000)
+  if stood < 0 or stood >= offer / 4 or polls ~= (mine.polls or false) then
+    refresh()
+    mine.refreshed = true
+  end
 end
 if mine and waits and word == 'u' then note_beside() end
 if run_key and exclusive() and not holder() then redis.call('DEL', run_key) end
@@ -139,7 +151,7 @@ end
 
 local holds, fence = holder()
 if holds == owner then
-  if wish.mode ~= 'x' then return redis.error_reply('CROSSLOCK another_mode') end
+  if demand.mode ~= 'x' then return redis.error_reply('CROSSLOCK another_mode') end
   local block, since, _, _, known_as = record()
   redis.call('PEXPIRE', name, lease, 'GT')
   write_record(block or fence, since or now_us, '0', client, known_as or who)
@@ -147,13 +159,13 @@ if holds == owner then
 end
 local inside = insider(owner)
 if inside then
-  if inside.wish ~= wish.wish then return redis.error_reply('CROSSLOCK another_mode') end
+  if inside.demand ~= demand.demand then return redis.error_reply('CROSSLOCK another_mode') end
   inside.ends, inside.client, inside.ticket = math.max(inside.ends, now + lease), client, '0'
   write_insider(owner, inside)
   return granted(inside.fence)
 end
 if mine then
-  if not waits then return {0} end
+  if not waits then return {0, strange} end
   -- He may have come when the name said that somebody waits and the record did not, or either was
   -- lost since.
   local flag = string.sub(redis.call('GET', fence_key) or '', 20, 20)
@@ -167,16 +179,16 @@ if word == 'u' and upgrade_conflicts() then
   return redis.error_reply('CROSSLOCK upgrade_conflict')
 end
 local before = everybody_before()
-if wish.mode == 'p' and before.of and before.of ~= wish.of then
-  return redis.error_reply('CROSSLOCK semaphore_of ' .. before.of .. ' ' .. wish.of)
+if demand.mode == 'p' and before.of and before.of ~= demand.of then
+  return redis.error_reply('CROSSLOCK semaphore_of ' .. before.of .. ' ' .. demand.of)
 end
-if admits(before, wish) and pause_left() == 0 then
+if admits(before, demand) and pause_left() == 0 then
   local block = next_block()
   if not block then return exhausted end
-  let_in(owner, wish, lease, client, '0', who, block)
+  let_in(owner, demand, lease, client, '0', who, block)
   return granted(block)
 end
-if not waits then return {0} end
+if not waits then return {0, strange} end
 
 if redis.call('ZCARD', line_key) >= LINE_MAX then drop_ended_places() end
 if redis.call('ZCARD', line_key) >= LINE_MAX then
@@ -188,6 +200,7 @@ if known and pad(known) > add(FENCE_MAX, 0 - BLOCK) then return exhausted end
 ticket = next_ticket()
 redis.call('ZADD', line_key, ticket, member)
 live_on(line_key, offer + 500)
+if polls then refresh() end
 if beside then note_beside() end
 mark_wanted()
 return in_line(ticket)

@@ -1,9 +1,9 @@
 -- break: frees the name if that owner holds it, and tells him. ARGV: owner.
 local owner = ARGV[1]
-local broken = 0
+local broken, whom = 0, nil
 if holder() == owner then
   local _, _, _, client = record()
-  if client then tell(client, 'revoked ' .. owner) end
+  whom = client
   broken = 1
 elseif held == owner then
   broken = 1  -- a foreign lock with a value like our owners: redis-py's and node-redlock's are so
@@ -13,10 +13,11 @@ if broken == 1 then
 else
   local inside = insider(owner)
   if inside then
-    tell(inside.client, 'revoked ' .. owner)
     remove_insider(owner)
+    whom = inside.client
     broken = 1
   end
 end
+if whom then tell(whom, 'revoked ' .. owner) end
 serve('', 0)
 return broken

@@ -1,4 +1,4 @@
-// The way of a call: enqueue, then lead or wait. Whoever leads holds `led_`; whoever writes holds
+// The way of a call: enqueue, then lead or wait. Whoever leads has the seat; whoever writes holds
 // `writing_`; the mutex is never held while bytes move or anybody is woken.
 #include "engines/redis/connection.hpp"
 
@@ -39,51 +39,62 @@ error without_outcome(const error& why) {
 
 }  // namespace
 
-connection::connection(address where, duration timeout, seam::clock& clock, greeting greet,
+connection::connection(address where, duration timeout, seam::clock& clock, login log_in,
                        alarm needs_reader)
     : where_{std::move(where)},
       timeout_{timeout},
       clock_{clock},
-      greet_{std::move(greet)},
+      log_in_{std::move(log_in)},
       needs_reader_{std::move(needs_reader)},
       buffer_(read_at_once) {}
 
 connection::~connection() = default;
 
 connection::answers::answers(answers&& other) noexcept
-    : home_{other.home_}, place_{std::exchange(other.place_, nullptr)} {}
+    : home_{other.home_}, slot_{std::exchange(other.slot_, nullptr)} {}
 
 connection::answers::~answers() {
-  if (place_ == nullptr) return;
-  const std::lock_guard held{home_->mutex_};
-  home_->give_back(*place_);
+  if (slot_ == nullptr) return;
+  const seam::lock_guard held{home_->mutex_};
+  home_->give_back(*slot_);
 }
 
-pending* connection::take_place() {
-  if (free_places_.empty()) {
-    places_.push_back(std::make_unique<pending>());
-    free_places_.reserve(places_.size());
-    return places_.back().get();
+pending* connection::take_slot() {
+  if (free_slots_.empty()) {
+    free_slots_.reserve(slots_.size() + 1);  // first: giving back never fails
+    slots_.push_back(std::make_unique<pending>());
+    return slots_.back().get();
   }
-  pending* const place = free_places_.back();
-  free_places_.pop_back();
-  return place;
+  pending* const slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
 }
 
-void connection::give_back(pending& place) noexcept {
-  place.done = nullptr;
-  place.failure.reset();
-  free_places_.push_back(&place);
+void connection::give_back(pending& slot) noexcept {
+  slot.done = nullptr;
+  slot.failure.reset();
+  free_slots_.push_back(&slot);
 }
 
-// The mutex is held. The request itself is written to out_ by the caller.
-pending& connection::enqueue(std::size_t count, time_point give_up) {
+// A slot without its bytes would give every later answer to the wrong caller: whatever may fail
+// comes before the slot is queued.
+template <class Write>
+pending& connection::enqueue(std::size_t count, time_point give_up, const Write& write) {
   if (closed_) throw make_error(errc::closed, "the client was closed");
-  pending& mine = *take_place();
-  mine.state.store(pending::waiting, std::memory_order_relaxed);
+  in_flight_.make_room();
+  pending& mine = *take_slot();
+  const std::size_t before = out_.size();
+  try {
+    if (mine.answers.size() < count) mine.answers.resize(count);
+    write(out_);
+  } catch (...) {
+    out_.resize(before);
+    give_back(mine);
+    throw;
+  }
+  mine.caller.begin();
   mine.expected = count;
   mine.got = 0;
-  if (mine.answers.size() < count) mine.answers.resize(count);
   mine.abandoned = false;
   mine.asked = clock_.now();
   mine.give_up = give_up;
@@ -93,31 +104,46 @@ pending& connection::enqueue(std::size_t count, time_point give_up) {
 }
 
 connection::answers connection::call(const command& what, time_point give_up) {
-  guard held{mutex_};
-  pending& mine = enqueue(1, give_up);
-  what.write(out_);
-  settle(held, mine);
+  seam::unique_lock held{mutex_};
+  pending& mine = enqueue(1, give_up, [&](std::string& out) { what.write(out); });
+  await_answer(held, mine);
   return {*this, mine};
+}
+
+void connection::send(const command& what, time_point give_up, on_answer done) {
+  seam::unique_lock held{mutex_};
+  pending& mine = enqueue(1, give_up, [&](std::string& out) { what.write(out); });
+  mine.done = std::move(done);
+  if (seat_.taken()) {
+    if (far_) flush_beside_leader(give_up);
+    return;
+  }
+  // Without a stream the reader opens one: connecting would block us.
+  if (stream_) {
+    seat_.take();
+    hand_over(give_up);  // writes, then rings for the reader
+    return;
+  }
+  held.unlock();
+  needs_reader_();
 }
 
 connection::answers connection::call_all(std::size_t count,
                                          const std::function<void(std::string&)>& write,
                                          time_point give_up) {
-  guard held{mutex_};
-  pending& mine = enqueue(count, give_up);
-  write(out_);
-  settle(held, mine);
+  seam::unique_lock held{mutex_};
+  pending& mine = enqueue(count, give_up, write);
+  await_answer(held, mine);
   return {*this, mine};
 }
 
-void connection::settle(guard& held, pending& mine) {
+void connection::await_answer(seam::unique_lock& held, pending& mine) {
   bool in_time = false;
-  if (led_) {
-    if (far_ || unsent_ >= gathered_enough) flush_beside_leader(held, mine.give_up);
-    in_time = wait(held, mine);
+  if (seat_.take()) {
+    in_time = lead(mine);
   } else {
-    led_ = true;
-    in_time = lead(held, mine);
+    if (far_ || unsent_ >= gathered_enough) flush_beside_leader(mine.give_up);
+    in_time = wait(held, mine);
   }
   if (!in_time) {
     throw without_outcome(silence());
@@ -129,42 +155,38 @@ void connection::settle(guard& held, pending& mine) {
   throw error{why};
 }
 
-bool connection::wait(guard& held, pending& mine) {
+bool connection::wait(seam::unique_lock& held, pending& mine) {
+  using state = seam::passenger::state;
   held.unlock();
-  for (;;) {
-    const std::uint32_t state = mine.state.load(std::memory_order_acquire);
-    if (state == pending::settled) return true;
-    if (state == pending::must_lead || clock_.now() >= mine.give_up) break;
-    clock_.park(mine.state, state, mine.give_up);
-  }
+  if (mine.caller.ride(clock_, mine.give_up) == state::served) return true;
   held.lock();
-  switch (mine.state.load(std::memory_order_relaxed)) {
-    case pending::settled:
+  switch (mine.caller.now()) {
+    case state::served:
       return true;
-    case pending::must_lead:
-      mine.state.store(pending::waiting, std::memory_order_relaxed);
-      return lead(held, mine);
-    default:
-      mine.abandoned = true;
-      if (stream_ && silent_since(mine.asked, clock_.now())) stream_->cut();
-      return false;
+    case state::drives:
+      mine.caller.begin();
+      return lead(mine);
+    case state::waits:
+      break;
   }
+  mine.abandoned = true;
+  if (stream_ && silent_since(mine.asked, clock_.now())) stream_->cut();
+  return false;
 }
 
-// The mutex is held, before and after.
-bool connection::lead(guard& held, pending& mine) {
+bool connection::lead(pending& mine) {
   leader_ = &mine;
   const time_point give_up = mine.give_up;
   bool in_time = true;
   std::optional<error> failure;
   try {
-    if (!stream_) connect(held, mine.give_up);
+    if (!stream_) connect(mine.give_up);
     for (;;) {
-      flush(held, mine.give_up);
-      if (mine.state.load(std::memory_order_relaxed) == pending::settled) break;
       if (closed_) throw make_error(errc::closed, "the client was closed");
-      read_once(held, mine.give_up);
-      if (mine.state.load(std::memory_order_relaxed) == pending::settled) break;
+      flush(mine.give_up);
+      if (mine.caller.is_served()) break;
+      read_once(mine.give_up);
+      if (mine.caller.is_served()) break;
       if (clock_.now() < mine.give_up) continue;
       in_time = false;
       mine.abandoned = true;
@@ -176,32 +198,29 @@ bool connection::lead(guard& held, pending& mine) {
   } catch (const std::exception& why) {
     failure = make_error(errc::unreachable, why.what());
   }
-  if (!held.owns_lock()) held.lock();
-  if (failure)
-    fail_all(held, closed_ ? make_error(errc::closed, "the client was closed") : *failure);
-  hand_over(held, give_up);
+  if (failure) fail_all(closed_ ? make_error(errc::closed, "the client was closed") : *failure);
+  hand_over(give_up);
   return in_time;
 }
 
-// The mutex is held, and again when it returns; not while the server is spoken to.
-void connection::connect(guard& held, time_point give_up) {
+// Not with the mutex while the server is spoken to.
+void connection::connect(time_point give_up) {
   if (clock_.now() < next_try_ && last_failure_) throw *last_failure_;
-  held.unlock();
   std::shared_ptr<stream> fresh;
-  const time_point began = clock_.now();
+  time_point began{};
   try {
+    const seam::unlocked meanwhile{mutex_};
+    began = clock_.now();
     parser_.reset();
     fresh = stream::connect(where_, clock_, give_up);
-    greet_(*fresh, parser_, give_up);
+    log_in_(*fresh, parser_, give_up);
   } catch (const error& why) {
-    held.lock();
     next_try_ =
         clock_.now() +
         seam::retry_delay(reconnecting, static_cast<std::uint64_t>(failures_++), ~std::uint64_t{0});
     last_failure_ = why;
     throw;
   }
-  held.lock();
   failures_ = 0;
   last_failure_.reset();
   hung_up_ = false;
@@ -209,14 +228,13 @@ void connection::connect(guard& held, time_point give_up) {
   // Connecting takes at least two round trips.
   usual_ = (heard_at_ - began) / 2;
   stream_ = std::move(fresh);
-  held.unlock();
+  const seam::unlocked meanwhile{mutex_};
   needs_reader_();  // there is another descriptor to watch
-  held.lock();
 }
 
-// The mutex is held. Writes what has gathered, unless somebody does so already. A server that takes
+// Writes what has gathered, unless somebody does so already. A server that takes
 // nothing for as long as whoever writes has time is as good as silent.
-void connection::flush(guard& held, time_point give_up) {
+void connection::flush(time_point give_up) {
   if (writing_) return;
   writing_ = true;
   // Another connection may have taken the place of a broken one meanwhile: then it is its turn.
@@ -227,15 +245,14 @@ void connection::flush(guard& held, time_point give_up) {
     const time_point now = clock_.now();
     const duration least = std::min(silence_counts_after, timeout_);
     if (asked_at_ == time_point{}) asked_at_ = now;
-    held.unlock();
     std::optional<error> failure;
     try {
+      const seam::unlocked meanwhile{mutex_};
       to->write_all(sending_, std::clamp(give_up, now + least, now + timeout_));
     } catch (const error& why) {
       failure = why;
     }
     sending_.clear();
-    held.lock();
     if (failure && stream_ == to) {
       writing_ = false;
       throw error{*failure};
@@ -244,27 +261,28 @@ void connection::flush(guard& held, time_point give_up) {
   writing_ = false;
 }
 
-// The mutex is held. Whatever goes wrong is the leader's to deal with.
-void connection::flush_beside_leader(guard& held, time_point give_up) {
+// Whatever goes wrong is the leader's to deal with.
+void connection::flush_beside_leader(time_point give_up) {
   try {
-    flush(held, give_up);
+    flush(give_up);
   } catch (const error&) {
     if (stream_) stream_->cut();
   }
 }
 
-// The mutex is held, before and after.
-void connection::read_once(guard& held, time_point until) {
+void connection::read_once(time_point until) {
   const std::shared_ptr<stream> from = stream_;
-  held.unlock();
-  const std::size_t count = from->read_some(buffer_, until);
-  if (count > 0) parser_.feed({buffer_.data(), count});
-  held.lock();
-  if (count > 0) dispatch(held);
+  std::size_t count = 0;
+  {
+    const seam::unlocked meanwhile{mutex_};
+    count = from->read_some(buffer_, until);
+    if (count > 0) parser_.feed({buffer_.data(), count});
+  }
+  if (count > 0) dispatch();
 }
 
-// The mutex is held, before and after. Gives every complete answer to whom it belongs.
-void connection::dispatch(guard& held) {
+// Gives every complete answer to whom it belongs.
+void connection::dispatch() {
   heard_at_ = clock_.now();
   note_round_trip(heard_at_);
   while (parser_.next(current_)) {
@@ -278,43 +296,44 @@ void connection::dispatch(guard& held) {
     if (first.abandoned) {
       give_back(first);
     } else if (first.done) {
-      errands_.push_back(&first);
+      callbacks_.push_back(&first);
     } else {
-      first.state.store(pending::settled, std::memory_order_release);
-      if (&first != leader_) awake_.push_back(&first.state);
+      first.caller.serve();
+      if (&first != leader_) awake_.push_back(&first.caller.word());
     }
   }
-  wake_settled(held);
-  run_errands(held);
+  wake_completed();
+  run_callbacks();
 }
 
-// The mutex is held, before and after. Only a leader finds anybody here: without one nobody waits.
-void connection::wake_settled(guard& held) {
+// Only a leader finds anybody here: without one nobody waits.
+void connection::wake_completed() {
   if (awake_.empty()) return;
-  held.unlock();
-  // A place may be in use again by now: then somebody wakes for nothing, and sleeps on.
-  for (seam::park_word* const one : awake_) clock_.unpark(*one);
-  held.lock();
+  {
+    const seam::unlocked meanwhile{mutex_};
+    // A slot may be in use again by now: then somebody wakes for nothing, and sleeps on.
+    for (seam::park_word* const one : awake_) clock_.unpark(*one);
+  }
   awake_.clear();
 }
 
-void connection::run_errands(guard& held) {
-  while (!errands_.empty()) {
-    pending& one = *errands_.back();
-    errands_.pop_back();
+void connection::run_callbacks() {
+  while (!callbacks_.empty()) {
+    pending& one = *callbacks_.back();
+    callbacks_.pop_back();
     const auto done = std::move(one.done);
     if (closed_) {
       give_back(one);
       continue;
     }
-    held.unlock();
-    done(one.failure ? nullptr : &one.answers[0], one.failure ? &*one.failure : nullptr);
-    held.lock();
+    {
+      const seam::unlocked meanwhile{mutex_};
+      done(one.failure ? nullptr : &one.answers[0], one.failure ? &*one.failure : nullptr);
+    }
     give_back(one);
   }
 }
 
-// The mutex is held.
 void connection::note_round_trip(time_point now) {
   if (asked_at_ == time_point{}) return;
   const duration taken = now - std::exchange(asked_at_, time_point{});
@@ -325,7 +344,7 @@ void connection::note_round_trip(time_point now) {
   far_ = usual_ > near_enough;
 }
 
-// The mutex is held. Not a byte has come since that request: the connection may be dead without
+// Not a byte has come since that request: the connection may be dead without
 // anybody having said so. Whoever tries again had better not do so on the same one.
 bool connection::silent_since(time_point asked, time_point now) const noexcept {
   return heard_at_ < asked &&
@@ -336,41 +355,38 @@ error connection::silence() const {
   return make_error(errc::timed_out, where_.shown() + " did not answer in time");
 }
 
-// The mutex is held. Nobody leads any more unless somebody else is found who must.
-void connection::hand_over(guard& held, time_point give_up) {
+// Nobody leads any more unless somebody else is found who must.
+void connection::hand_over(time_point give_up) {
   leader_ = nullptr;
   try {
-    flush(held, give_up);
+    flush(give_up);
   } catch (const error& why) {
-    fail_all(held, why);
+    fail_all(why);
   }
-  bool errands = false;
+  bool callbacks = false;
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     pending& one = in_flight_[i];
     if (one.abandoned) continue;
     if (one.done) {
-      errands = true;
+      callbacks = true;
       continue;
     }
-    one.state.store(pending::must_lead, std::memory_order_release);
-    held.unlock();
-    clock_.unpark(one.state);
-    held.lock();
+    seam::park_word& next = seam::seat::pass_to(one.caller);
+    const seam::unlocked meanwhile{mutex_};
+    clock_.unpark(next);
     return;
   }
-  led_ = false;
-  if (hung_up_ && !errands && stream_) {
-    fail_all(held, make_error(errc::unreachable, where_.shown() + " has hung up"));
+  seat_.leave();
+  if (hung_up_ && !callbacks && stream_) {
+    fail_all(make_error(errc::unreachable, where_.shown() + " has hung up"));
     return;
   }
-  if (!errands) return;
-  held.unlock();
+  if (!callbacks) return;
+  const seam::unlocked meanwhile{mutex_};
   needs_reader_();
-  held.lock();
 }
 
-// The mutex is held, before and after.
-void connection::fail_all(guard& held, const error& why) {
+void connection::fail_all(const error& why) {
   const std::shared_ptr<stream> broken = std::exchange(stream_, nullptr);
   if (broken) broken->cut();
   asked_at_ = time_point{};
@@ -384,16 +400,16 @@ void connection::fail_all(guard& held, const error& why) {
     }
     one.failure.emplace(maybe_done ? without_outcome(why) : why);
     if (one.done) {
-      errands_.push_back(&one);
+      callbacks_.push_back(&one);
     } else {
-      one.state.store(pending::settled, std::memory_order_release);
-      if (&one != leader_) awake_.push_back(&one.state);
+      one.caller.serve();
+      if (&one != leader_) awake_.push_back(&one.caller.word());
     }
   }
   out_.clear();
   unsent_ = 0;
-  wake_settled(held);
-  run_errands(held);
+  wake_completed();
+  run_callbacks();
 }
 
 }  // namespace crosslock::redis

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "engine/clock.hpp"
+#include "engine/guarded.hpp"
+#include "engine/seat.hpp"
 #include "engines/redis/address.hpp"
 #include "engines/redis/pending.hpp"
 #include "engines/redis/protocol.hpp"
@@ -15,26 +17,24 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace crosslock::redis {
 
-/// Answers come in the order of the requests. A caller whose time is up leaves its place behind:
+/// Answers come in the order of the requests. A caller whose time is up leaves its slot behind:
 /// the answer that comes later is read, and thrown away. Thread-safe.
 class connection {
  public:
   /// Introduces us on a stream that has just been opened; throws when the server will not do.
-  using greeting = std::function<void(stream&, parser&, time_point give_up)>;
+  using login = std::function<void(stream&, parser&, time_point give_up)>;
   /// There is something to read for, and nobody blocked in a call who would read it.
   using alarm = std::function<void()>;
   /// The answer of a request that nobody waits for, or why there is none. On any thread.
   using on_answer = std::function<void(const reply*, const error*)>;
 
-  connection(address where, duration timeout, seam::clock& clock, greeting greet,
-             alarm needs_reader);
+  connection(address where, duration timeout, seam::clock& clock, login log_in, alarm needs_reader);
   ~connection();
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
@@ -42,15 +42,15 @@ class connection {
   /// Answers, valid until this is destroyed.
   class answers {
    public:
-    answers(connection& home, pending& place) noexcept : home_{&home}, place_{&place} {}
+    answers(connection& home, pending& slot) noexcept : home_{&home}, slot_{&slot} {}
     answers(answers&& other) noexcept;
     answers& operator=(answers&&) = delete;
     ~answers();
-    const reply& operator[](std::size_t index) const noexcept { return place_->answers[index]; }
+    const reply& operator[](std::size_t index) const noexcept { return slot_->answers[index]; }
 
    private:
     connection* home_;
-    pending* place_;
+    pending* slot_;
   };
 
   /// One round trip on the calling thread. Throws `unreachable` or `timed_out`; with
@@ -65,8 +65,9 @@ class connection {
 
   /// Opens it now. Throws as `call` does.
   void open(time_point give_up);
-  /// Drops the connection as useless: the next call opens another.
-  void renounce(const error& why);
+  /// Drops the connection as useless: the next call opens another. `leaving` is called before that,
+  /// unless somebody has dropped it already.
+  void renounce(const error& why, const std::function<void()>& leaving);
 
   /// For the thread that reads when nobody else does: what to poll for, and until when.
   struct watch {
@@ -82,61 +83,70 @@ class connection {
 
   /// Everybody inside fails with `closed`.
   void close() noexcept;
-  void abandon() noexcept;
+  void abandon() noexcept CROSSLOCK_NO_ANALYSIS;
 
   const address& where() const noexcept { return where_; }
 
  private:
-  using guard = std::unique_lock<std::mutex>;
+  template <class Write>
+  pending& enqueue(std::size_t count, time_point give_up, const Write& write)
+      CROSSLOCK_REQUIRES(mutex_);
+  // Called with the mutex. They may come back without it, so that nobody takes it only to give it
+  // back: only the guard knows, and clang cannot ask it.
+  void await_answer(seam::unique_lock& held, pending& mine)
+      CROSSLOCK_REQUIRES(mutex_) CROSSLOCK_NO_ANALYSIS;
+  /// False when its time is up: the slot then belongs to the answer that may still come.
+  bool wait(seam::unique_lock& held, pending& mine)
+      CROSSLOCK_REQUIRES(mutex_) CROSSLOCK_NO_ANALYSIS;
 
-  pending& enqueue(std::size_t count, time_point give_up);
-  void settle(guard& held, pending& mine);
-  /// False when its time is up: the place then belongs to the answer that may still come.
-  bool wait(guard& held, pending& mine);
-  bool lead(guard& held, pending& mine);
-  void connect(guard& held, time_point give_up);
-  void flush(guard& held, time_point give_up);
-  void flush_beside_leader(guard& held, time_point give_up);
-  void read_once(guard& held, time_point until);
-  void dispatch(guard& held);
-  void hand_over(guard& held, time_point give_up);
+  // Some let go of the mutex for a while.
+  bool lead(pending& mine) CROSSLOCK_REQUIRES(mutex_);
+  void connect(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
+  void flush(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
+  void flush_beside_leader(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
+  void read_once(time_point until) CROSSLOCK_REQUIRES(mutex_);
+  void dispatch() CROSSLOCK_REQUIRES(mutex_);
+  void hand_over(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
   error silence() const;
-  bool silent_since(time_point asked, time_point now) const noexcept;
-  void fail_all(guard& held, const error& why);
-  void wake_settled(guard& held);
-  void run_errands(guard& held);
-  void note_round_trip(time_point now);
-  pending* take_place();
-  void give_back(pending& place) noexcept;
+  bool silent_since(time_point asked, time_point now) const noexcept CROSSLOCK_REQUIRES(mutex_);
+  void fail_all(const error& why) CROSSLOCK_REQUIRES(mutex_);
+  void wake_completed() CROSSLOCK_REQUIRES(mutex_);
+  void run_callbacks() CROSSLOCK_REQUIRES(mutex_);
+  void note_round_trip(time_point now) CROSSLOCK_REQUIRES(mutex_);
+  pending* take_slot() CROSSLOCK_REQUIRES(mutex_);
+  void give_back(pending& slot) noexcept CROSSLOCK_REQUIRES(mutex_);
 
   const address where_;
   const duration timeout_;
   seam::clock& clock_;
-  const greeting greet_;
+  const login log_in_;
   const alarm needs_reader_;
 
-  std::mutex mutex_;
-  std::shared_ptr<stream> stream_;
-  bool led_ = false;      ///< somebody reads
-  bool writing_ = false;  ///< somebody writes
-  bool closed_ = false;
-  bool far_ = false;        ///< round trips are so long that requests had better not be gathered
-  std::string out_;         ///< gathered, not yet written
-  std::size_t unsent_ = 0;  ///< how many of the last in line are only in out_
-  pending_queue in_flight_;
-  time_point heard_at_{};  ///< when the last bytes came
-  bool hung_up_ = false;   ///< the server has, while somebody read
-  time_point asked_at_{};  ///< since when an answer is waited for, to measure round trips
-  duration shortest_ = duration::max();  ///< round trip of late
-  duration usual_{};                     ///< the shortest of some
-  std::uint32_t round_trips_ = 0;
+  seam::mutex mutex_;
+  std::shared_ptr<stream> stream_ CROSSLOCK_GUARDED_BY(mutex_);
+  seam::seat seat_ CROSSLOCK_GUARDED_BY(mutex_);       ///< of whoever reads
+  bool writing_ CROSSLOCK_GUARDED_BY(mutex_) = false;  ///< somebody writes
+  bool closed_ CROSSLOCK_GUARDED_BY(mutex_) = false;
+  /// Round trips are so long that requests had better not be gathered.
+  bool far_ CROSSLOCK_GUARDED_BY(mutex_) = false;
+  std::string out_ CROSSLOCK_GUARDED_BY(mutex_);  ///< gathered, not yet written
+  /// How many of the last in line are only in out_.
+  std::size_t unsent_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
+  pending_queue in_flight_ CROSSLOCK_GUARDED_BY(mutex_);
+  time_point heard_at_ CROSSLOCK_GUARDED_BY(mutex_){};  ///< when the last bytes came
+  bool hung_up_ CROSSLOCK_GUARDED_BY(mutex_) = false;   ///< the server has, while somebody read
+  /// Since when an answer is waited for, to measure round trips.
+  time_point asked_at_ CROSSLOCK_GUARDED_BY(mutex_){};
+  duration shortest_ CROSSLOCK_GUARDED_BY(mutex_) = duration::max();  ///< round trip of late
+  duration usual_ CROSSLOCK_GUARDED_BY(mutex_){};                     ///< the shortest of some
+  std::uint32_t round_trips_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
 
-  int failures_ = 0;  ///< to connect, in a row
-  time_point next_try_{};
-  std::optional<error> last_failure_;
+  int failures_ CROSSLOCK_GUARDED_BY(mutex_) = 0;  ///< to connect, in a row
+  time_point next_try_ CROSSLOCK_GUARDED_BY(mutex_){};
+  std::optional<error> last_failure_ CROSSLOCK_GUARDED_BY(mutex_);
 
-  std::vector<std::unique_ptr<pending>> places_;
-  std::vector<pending*> free_places_;
+  std::vector<std::unique_ptr<pending>> slots_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::vector<pending*> free_slots_ CROSSLOCK_GUARDED_BY(mutex_);
 
   // The leader's own.
   const pending* leader_ = nullptr;  ///< whose answer needs no wake-up
@@ -144,8 +154,8 @@ class connection {
   reply current_;
   std::vector<char> buffer_;
   std::vector<seam::park_word*> awake_;
-  std::vector<pending*> errands_;  ///< of requests nobody waits for
-  std::string sending_;            ///< the writer's own
+  std::vector<pending*> callbacks_;  ///< of requests nobody waits for
+  std::string sending_;              ///< the writer's own
 };
 
 }  // namespace crosslock::redis

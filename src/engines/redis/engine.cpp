@@ -1,15 +1,14 @@
-// Each verb is one script, and its answer in the words of the seam. Inspection and cells are in
-// engine_look.cpp.
+// Each verb is one script, and its answer in the words of the seam. Renewals are in
+// engine_renew.cpp, inspection and cells in engine_look.cpp.
 #include "engines/redis/engine.hpp"
 
-#include "engine/line_rule.hpp"
-#include "engines/redis/greeting.hpp"
+#include "engines/redis/lock_view.hpp"
 #include "engines/redis/running.hpp"
 #include "engines/redis/server_check.hpp"
-#include "engines/redis/sight.hpp"
+#include "engines/redis/server_login.hpp"
+#include "line_rules/line_rule.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 
@@ -18,12 +17,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// So many renewals travel together.
-constexpr std::size_t renewals_at_once = 256;
 /// How often a waiter looks that no push reaches.
 constexpr duration look_when_deaf = 100ms;
 /// For a request that nobody waits for.
-constexpr duration errand_within = 2s;
+constexpr duration background_timeout = 2s;
+/// Somebody who waits without blocking is expected to ask again by then.
+constexpr duration asks_again_within = 1s;
+/// So many names are remembered about which somebody has been warned.
+constexpr std::size_t strangers_max = 1000;
 
 /// Which engine brings news on this thread just now.
 thread_local const seam::engine* visited = nullptr;
@@ -46,23 +47,23 @@ std::string draw_client_id(seam::clock& clock) {
 
 /// The values of an ask as they travel.
 struct engine::ask_words {
-  explicit ask_words(const seam::claim& claim)
+  ask_words(const seam::claim& claim, bool listens)
       : owner{word::owner(claim.owner)},
         lease{word::milliseconds(claim.lease)},
         offer{word::milliseconds(seam::offer_lease(claim.lease))},
-        wish{asking_word(claim)} {}
+        demand{asking_word(claim, listens)} {}
 
   script_call call(const seam::claim& claim, key_set keys, std::string_view self) const {
     return {scripts().ask,
             claim.name->view(),
             keys,
-            {owner.view(), lease.view(), self, wish, offer.view()}};
+            {owner.view(), lease.view(), self, demand, offer.view()}};
   }
 
   word owner;
   word lease;
   word offer;
-  std::string wish;
+  std::string demand;
 };
 
 struct engine::ask_under_way {
@@ -72,23 +73,23 @@ struct engine::ask_under_way {
 };
 
 engine::engine(const address& where, const preferences& how, const std::string& who,
-               duration timeout, seam::turn& turn, seam::clock& clock, log say)
+               duration timeout, seam::engine_events& events, seam::clock& clock, log say)
     : client_{draw_client_id(clock)},
       self_{client_ + ' ' + who},
       how_{how},
       timeout_{timeout},
       keys_{how.share_with_foreigners ? key_set::lock_shared : key_set::lock},
-      turn_{turn},
+      events_{events},
       clock_{clock},
       say_{std::move(say)},
       traits_{offered},
       connection_{where, timeout, clock,
-                  [this](stream& to, parser& from, time_point by) { greet(to, from, by); },
+                  [this](stream& to, parser& from, time_point by) { log_in(to, from, by); },
                   [this] { subscription_.ring(); }},
       subscription_{channel_of(client_),
                     connection_,
                     [this](stream& to, parser& from, time_point by) {
-                      introduce(to, from, connection_.where(), by);
+                      return introduce_subscription(to, from, by);
                     },
                     clock,
                     {.heard = [this](std::string_view message) { hear(message); },
@@ -103,8 +104,8 @@ engine::engine(const address& where, const preferences& how, const std::string& 
     traits_.pushes = false;
     traits_.watches_cells = false;
     warn(std::string{why.what()} +
-         "; without the right to its channel (ACL rules &crosslock:* +subscribe) waiters look "
-         "every 100 ms instead of being woken");
+         "; without the rights to its channel and to know the server (ACL rules &crosslock:* "
+         "+subscribe +info) waiters look every 100 ms instead of being woken");
   }
   check_rights(give_up);
 }
@@ -125,35 +126,58 @@ void engine::check_rights(time_point give_up) {
   const std::string own = channel_of(client_);
   const auto listeners = connection_.call(plain_command{"PUBSUB", "NUMSUB", own}, give_up);
   if (listeners[0].failed()) {
-    warn(where + " says '" + std::string{listeners[0].failure()} +
-         "': without that right (ACL rule +pubsub|numsub) those who share a lock may overtake one "
-         "who waits for it alone");
+    warn(
+        where + " says '" + std::string{listeners[0].failure()} +
+        "': without that right (ACL rule +pubsub|numsub) whoever waits behind this client is not "
+        "handed the lock but told to look, and one who has died there keeps its place for a while");
   }
 }
 
 engine::~engine() { close(); }
 
-void engine::greet(stream& to, parser& from, time_point give_up) {
+void engine::log_in(stream& to, parser& from, time_point give_up) {
   const address& where = connection_.where();
   introduce(to, from, where, give_up);
-  const auto findings =
-      judge_server(read_info(ask_for_info(to, from, where, give_up)), how_.eviction_allowed);
+  const server_info info = read_info(ask_for_info(to, from, where, give_up));
+  const auto findings = judge_server(info, how_.eviction_allowed);
   refuse_unfit(findings, where);
+  // Before the first request: what another server pushes must not be taken for its answer to that.
+  subscription_.must_be_of(info.run_id);
+  tell_findings(findings);
+}
+
+std::string engine::introduce_subscription(stream& to, parser& from, time_point give_up) {
+  const address& where = connection_.where();
+  introduce(to, from, where, give_up);
+  return read_info(ask_for_info(to, from, where, give_up, "server")).run_id;
+}
+
+void engine::tell_findings(std::span<const seam::finding> findings) {
   if (!say_) return;
+  const std::string where = connection_.where().shown();
   std::string warnings;
   for (const seam::finding& one : findings) {
     if (one.weight == seam::severity::warning) warnings += one.text + '\n';
   }
   {
-    const std::lock_guard guard{said_mutex_};
+    const seam::lock_guard guard{said_mutex_};
     if (warnings == said_) return;
     said_ = warnings;
   }
   for (const seam::finding& one : findings) {
     if (one.weight == seam::severity::warning) {
-      say_(log_level::warning, where.shown() + ": " + one.text);
+      say_(log_level::warning, where + ": " + one.text);
     }
   }
+}
+
+void engine::note_stranger(const lock_name& name, std::string_view kind) {
+  {
+    const seam::lock_guard guard{said_mutex_};
+    if (strangers_.size() >= strangers_max || !strangers_.insert(name.str()).second) return;
+  }
+  warn("'" + name.str() + "' is taken by another library, which keeps " + keeps(kind) +
+       ": it is waited for like any other holder");
 }
 
 connection::answers engine::call(script_call& what, time_point give_up) {
@@ -167,7 +191,10 @@ connection::answers engine::call(script_call& what, time_point give_up) {
 
 void engine::refuse(std::string_view failure, std::string_view name) {
   const error why = error_in(failure, connection_.where().shown(), name);
-  if (needs_new_connection(failure)) connection_.renounce(why);
+  if (needs_new_connection(failure)) {
+    // What it has become a replica of is another server, whose news it hands on.
+    connection_.renounce(why, [this] { subscription_.must_be_of(std::nullopt); });
+  }
   throw error{why};
 }
 
@@ -186,22 +213,23 @@ seam::grant engine::make_grant(const seam::name_ref& name, const owner_id& owner
 seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   seam::refuse_lease(offered, claim.lease);
   if (claim.wait) room_.asking(claim.name, claim.owner);
-  const ask_words words{claim};
+  const ask_words words{claim, subscription_.listens()};
   const time_point sent = clock_.now();
-  settled result;
+  ask_outcome result;
   try {
     result = run(words.call(claim, keys_, self_), claim.name->view(), give_up,
-                 [&](const reply& said) { return settle(claim, said, sent); });
+                 [&](const reply& said) { return note_answer(claim, said, sent); });
   } catch (const error& why) {
     note_failure(claim, why);
     throw;
   }
-  if (result.overtaken_by) turn_.granted(*result.overtaken_by);
+  if (result.overtaken_by) events_.granted(*result.overtaken_by);
   return std::move(result.answer);
 }
 
-engine::settled engine::settle(const seam::claim& claim, const reply& said, time_point sent) {
-  settled result;
+engine::ask_outcome engine::note_answer(const seam::claim& claim, const reply& said,
+                                        time_point sent) {
+  ask_outcome result;
   cursor in{said};
   long long verdict = 1;
   fence first;
@@ -220,6 +248,7 @@ engine::settled engine::settle(const seam::claim& claim, const reply& said, time
     result.answer.result = seam::ask_result::granted;
     result.answer.granted = make_grant(claim.name, claim.owner, first, claim.lease, sent, wanted);
   }
+  if (verdict == 0 && !in.done()) note_stranger(*claim.name, in.text());
   if (!claim.wait) return result;
   if (verdict != 2) {
     room_.not_in_line(claim.owner);
@@ -228,6 +257,7 @@ engine::settled engine::settle(const seam::claim& claim, const reply& said, time
   const seam::ticket_number ticket = in.digits();
   result.answer.result = seam::ask_result::in_line;
   result.answer.look_after = std::chrono::milliseconds{in.number()};
+  if (!in.done()) note_stranger(*claim.name, in.text());
   if (!subscription_.listens()) {
     result.answer.look_after = std::min(result.answer.look_after, look_when_deaf);
   }
@@ -261,7 +291,7 @@ void engine::ask_async(const seam::claim& claim, time_point give_up) {
 }
 
 void engine::post_ask(const ask_under_way& ask, bool by_text) {
-  const ask_words words{ask.claim};
+  const ask_words words{ask.claim, subscription_.listens()};
   script_call call = words.call(ask.claim, keys_, self_);
   if (by_text) call.send_text();
   connection_.send(call, ask.give_up, [this, ask](const reply* said, const error* why) {
@@ -273,20 +303,23 @@ void engine::post_ask(const ask_under_way& ask, bool by_text) {
 void engine::hear_answer(const ask_under_way& ask, const reply* said, const error* why) {
   const seam::claim& claim = ask.claim;
   const seam::claim_key key{*claim.name, claim.owner};
-  std::optional<settled> heard;
+  std::optional<ask_outcome> heard;
   std::optional<error> failure;
   try {
     if (why != nullptr) throw error{*why};
     if (script_unknown(*said)) return post_ask(ask, true);
     if (said->failed()) refuse(said->failure(), claim.name->view());
-    heard = settle(claim, *said, ask.sent);
+    heard = note_answer(claim, *said, ask.sent);
+    if (heard->answer.result == seam::ask_result::in_line) {
+      subscription_.read_for_absent(clock_.now() + heard->answer.look_after + asks_again_within);
+    }
   } catch (const error& caught) {
     failure = caught;
     note_failure(claim, caught);
   }
-  if (failure) return turn_.failed(key, *failure);
-  turn_.answered(key, heard->answer);
-  if (heard->overtaken_by) turn_.granted(*heard->overtaken_by);
+  if (failure) return events_.failed(key, *failure);
+  events_.answered(claim, heard->answer);
+  if (heard->overtaken_by) events_.granted(*heard->overtaken_by);
 }
 
 void engine::withdraw(const seam::claim& claim, time_point give_up) {
@@ -295,75 +328,9 @@ void engine::withdraw(const seam::claim& claim, time_point give_up) {
   std::string lease{word::milliseconds(claim.lease).view()};
   lease += ' ';
   lease += word::milliseconds(seam::offer_lease(claim.lease)).view();
-  const std::string wish = wish_word(claim);
-  run({scripts().withdraw, claim.name->view(), keys_, {owner.view(), "0", lease, self_, wish}},
+  const std::string demand = demand_word(claim);
+  run({scripts().withdraw, claim.name->view(), keys_, {owner.view(), "0", lease, self_, demand}},
       claim.name->view(), give_up, [](const reply&) { return 0; });
-}
-
-void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
-  for (const seam::renewal& one : batch) seam::refuse_lease(offered, one);
-  while (!batch.empty()) {
-    const auto part = batch.first(std::min(batch.size(), renewals_at_once));
-    batch = batch.subspan(part.size());
-    renew_part(part, give_up);
-  }
-}
-
-/// One renewal as it travels.
-struct engine::renewal_words {
-  word holder;
-  word lease;
-  std::string_view more;
-  bool by_text = false;
-  bool open = true;  ///< not answered yet
-
-  void write(std::string& out, const lock_name& name, key_set keys) const {
-    script_call call{scripts().renew, name.view(), keys, {holder.view(), lease.view(), more}};
-    if (more.empty()) call.drop_last_argument();
-    if (by_text) call.send_text();
-    call.write(out);
-  }
-};
-
-void engine::renew_part(std::span<seam::renewal> part, time_point give_up) {
-  constexpr std::array<std::string_view, 8> extras{"", "f", "o", "fo", "s", "fs", "os", "fos"};
-  std::vector<renewal_words> each;
-  each.reserve(part.size());
-  for (const seam::renewal& one : part) {
-    each.push_back(
-        {word::holder(one.held.owner, one.held.first), word::milliseconds(one.lease),
-         extras[(one.want_fences ? 1U : 0U) + (one.held.offer ? 2U : 0U) + (one.share ? 4U : 0U)]});
-  }
-  for (std::size_t open = part.size(); open > 0;) {
-    const time_point sent = clock_.now();
-    const auto write = [&](std::string& out) {
-      for (std::size_t i = 0; i < part.size(); ++i) {
-        if (each[i].open) each[i].write(out, *part[i].held.name, keys_);
-      }
-    };
-    const auto answers = connection_.call_all(open, write, give_up);
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < part.size(); ++i) {
-      if (!each[i].open) continue;
-      const reply& said = answers[next++];
-      // Sent again with its text, and nothing else with it.
-      each[i].open = script_unknown(said) && !std::exchange(each[i].by_text, true);
-      if (each[i].open) continue;
-      --open;
-      part[i].sent = sent;
-      settle_renewal(said, part[i]);
-      // Who renews only one hears why not; among many, each keeps its own outcome.
-      const bool refused = said.failed() && part[i].outcome == seam::renewal::result::unknown;
-      if (refused && part.size() == 1) refuse(said.failure(), part[i].held.name->view());
-    }
-  }
-}
-
-void engine::settle_renewal(const reply& said, seam::renewal& one) {
-  read_renewal(said, one);
-  one.wanted = one.wanted || how_.share_with_foreigners;
-  if (!said.failed()) return;
-  warn(error_in(said.failure(), connection_.where().shown(), one.held.name->view()).what());
 }
 
 seam::release_answer engine::release(const seam::grant& grant, time_point give_up) {
@@ -372,10 +339,6 @@ seam::release_answer engine::release(const seam::grant& grant, time_point give_u
   script_call what{scripts().release, grant.name->view(), keys_, {holder.view()}};
   const auto answers = call(what, give_up);
   const reply& said = answers[0];
-  // Something else stands there now: nothing of ours is left to be given back.
-  if (said.failed() && said.failure().starts_with("WRONGTYPE")) {
-    return seam::release_answer::not_owner;
-  }
   if (said.failed()) refuse(said.failure(), grant.name->view());
   return cursor{said}.number() == 1 ? seam::release_answer::released
                                     : seam::release_answer::not_owner;
@@ -391,19 +354,21 @@ void engine::rouse(seam::clock&, seam::park_word& word) noexcept { subscription_
 void engine::hear(std::string_view message) {
   const visit this_one{this};
   const push news = read_push(message);
+  if (news.what == push::kind::unknown) return;
   const seam::pushed_grant& about = news.about;
   const seam::claim_key key{*about.name, about.owner};
   switch (news.what) {
     case push::kind::look:
-      return turn_.look_again(key);
+      return events_.look_again(key);
     case push::kind::wanted:
-      return turn_.wanted(key);
+      return events_.wanted(key);
     case push::kind::revoked:
-      return turn_.failed(
+      return events_.failed(
           key, make_error(errc::lost, "'" + about.name->str() + "' was broken by force"));
     case push::kind::cell_changed:
-      return turn_.cell_changed(*about.name);
+      return events_.cell_changed(*about.name);
     case push::kind::granted:
+    case push::kind::unknown:
       break;
   }
   const auto verdict = room_.judge(about, clock_.now());
@@ -412,10 +377,10 @@ void engine::hear(std::string_view message) {
       seam::grant grant =
           make_grant(about.name, about.owner, about.first, about.lease, verdict.sent, about.wanted);
       grant.offer = true;
-      return turn_.granted(grant);
+      return events_.granted(grant);
     }
     case seam::waiting_room::worth::news:
-      return turn_.look_again(key);
+      return events_.look_again(key);
     case seam::waiting_room::worth::unknown:
       return give_back_offer(about, false);
     case seam::waiting_room::worth::too_soon:
@@ -430,7 +395,7 @@ void engine::give_back_offer(const seam::pushed_grant& offer, bool by_text) {
   script_call call{scripts().withdraw, offer.name->view(), keys_, {owner.view(), ticket.view()}};
   if (by_text) call.send_text();
   try {
-    connection_.send(call, clock_.now() + errand_within,
+    connection_.send(call, clock_.now() + background_timeout,
                      [this, offer, by_text](const reply* said, const error*) {
                        if (said && script_unknown(*said) && !by_text) give_back_offer(offer, true);
                      });
@@ -441,9 +406,9 @@ void engine::give_back_offer(const seam::pushed_grant& offer, bool by_text) {
 
 void engine::everybody_looks() {
   for (const seam::pushed_grant& one : room_.waiting()) {
-    turn_.look_again({*one.name, one.owner});
+    events_.look_again({*one.name, one.owner});
   }
-  for (const seam::name_ref& cell : cells_.all(clock_.now())) turn_.cell_changed(*cell);
+  for (const seam::name_ref& cell : cells_.all(clock_.now())) events_.cell_changed(*cell);
 }
 
 bool engine::on_own_thread() const noexcept {

@@ -2,19 +2,20 @@
 #pragma once
 
 #include "engine/engine.hpp"
-#include "engine/waiting_room.hpp"
+#include "engine/guarded.hpp"
 #include "engine/watched_cells.hpp"
 #include "engines/redis/connection.hpp"
 #include "engines/redis/protocol.hpp"
 #include "engines/redis/subscription.hpp"
+#include "line_rules/waiting_room.hpp"
 
 #include <crosslock/options.hpp>
 
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,13 +44,13 @@ struct preferences {
   bool share_with_foreigners = false;
 };
 
-/// `turn` and `clock` outlive it.
+/// `events` and `clock` outlive it.
 class engine final : public seam::engine {
  public:
   using log = std::function<void(log_level, std::string_view)>;
 
   engine(const address& where, const preferences& how, const std::string& who, duration timeout,
-         seam::turn& turn, seam::clock& clock, log say);
+         seam::engine_events& events, seam::clock& clock, log say);
   ~engine() override;
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
@@ -79,7 +80,7 @@ class engine final : public seam::engine {
   void abandon() noexcept override;
 
  private:
-  struct settled {
+  struct ask_outcome {
     seam::answer answer;
     std::optional<seam::grant> overtaken_by;  ///< the grant that came before the answer
   };
@@ -95,13 +96,17 @@ class engine final : public seam::engine {
 
   void warn(const std::string& text) const;
   void check_rights(time_point give_up);
-  void greet(stream& to, parser& from, time_point give_up);
-  settled settle(const seam::claim& claim, const reply& said, time_point sent);
+  void log_in(stream& to, parser& from, time_point give_up);
+  std::string introduce_subscription(stream& to, parser& from, time_point give_up);
+  void tell_findings(std::span<const seam::finding> findings);
+  void note_stranger(const lock_name& name, std::string_view kind);
+  ask_outcome note_answer(const seam::claim& claim, const reply& said, time_point sent);
   void note_failure(const seam::claim& claim, const error& why);
   void post_ask(const ask_under_way& ask, bool by_text);
   void hear_answer(const ask_under_way& ask, const reply* said, const error* why);
   void renew_part(std::span<seam::renewal> part, time_point give_up);
-  void settle_renewal(const reply& said, seam::renewal& one);
+  void note_renewal(const reply& said, seam::renewal& one);
+  std::vector<std::string> names_in_use(std::string_view prefix, time_point give_up);
   std::vector<lock_info> look_at(std::span<const std::string> names, time_point give_up);
   void hear(std::string_view message);
   void give_back_offer(const seam::pushed_grant& offer, bool by_text);
@@ -115,14 +120,17 @@ class engine final : public seam::engine {
   const preferences how_;
   const duration timeout_;
   const key_set keys_;
-  seam::turn& turn_;
+  seam::engine_events& events_;
   seam::clock& clock_;
   const log say_;
   seam::traits traits_;
   seam::waiting_room room_;
   seam::watched_cells cells_;
-  std::mutex said_mutex_;
-  std::string said_;  ///< the last warnings, so that a reconnect does not repeat them
+  seam::mutex said_mutex_;
+  /// The last warnings, so that a reconnect does not repeat them.
+  std::string said_ CROSSLOCK_GUARDED_BY(said_mutex_);
+  /// Names where another library has been seen.
+  std::set<std::string, std::less<>> strangers_ CROSSLOCK_GUARDED_BY(said_mutex_);
   connection connection_;
   subscription subscription_;
   bool closed_ = false;

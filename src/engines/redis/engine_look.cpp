@@ -1,7 +1,7 @@
 // Inspection, receipts, and cells.
 #include "engines/redis/engine.hpp"
+#include "engines/redis/lock_view.hpp"
 #include "engines/redis/running.hpp"
-#include "engines/redis/sight.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,25 +12,9 @@ namespace crosslock::redis {
 namespace {
 
 constexpr std::size_t looks_at_once = 256;
-
-/// For MATCH: everything stands for itself.
-std::string escape_glob(std::string_view text) {
-  std::string escaped;
-  for (const char letter : text) {
-    if (std::string_view{"*?[]\\"}.find(letter) != std::string_view::npos) escaped += '\\';
-    escaped += letter;
-  }
-  return escaped;
-}
-
-/// What stands at a name and is no string: all that can be said of it.
-claim_info foreign_key() {
-  claim_info one;
-  one.who = "another library, a key of another type";
-  one.lease_left = duration::max();
-  one.foreign = true;
-  return one;
-}
+/// The index of names in use (line.lua), and how much of it is read at once.
+constexpr std::string_view names_key = "crosslock:names";
+constexpr std::size_t names_at_once = 1000;
 
 /// How long the end of a client may take to clear up behind it; the rest ends by itself.
 constexpr duration clear_up_within = std::chrono::milliseconds{100};
@@ -72,7 +56,7 @@ std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam
   const word owner = word::owner(next.owner);
   std::string lease{word::milliseconds(next.lease).view()};
   lease += ' ';
-  lease += wish_word(next).front();
+  lease += demand_word(next).front();
   const time_point sent = clock_.now();
   return run({scripts().adopt,
               next.name->view(),
@@ -96,27 +80,11 @@ bool engine::break_lock(const lock_name& name, owner_id owner, time_point give_u
 
 lock_info engine::look(const lock_name& name, time_point give_up) {
   return run({scripts().look, name.view(), keys_, {}}, name.view(), give_up,
-             [&](const reply& said) { return read_sight(name.str(), said); });
+             [&](const reply& said) { return read_lock_view(name.str(), said); });
 }
 
 std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up) {
-  const std::string pattern = "crosslock:{*}:fence:" + escape_glob(prefix) + '*';
-  std::set<std::string> names;
-  std::string from = "0";
-  do {
-    const auto answers =
-        connection_.call(plain_command{"SCAN", from, "MATCH", pattern, "COUNT", "1000"}, give_up);
-    if (answers[0].failed()) refuse(answers[0].failure(), prefix);
-    cursor in{answers[0]};
-    in.array();
-    from = in.text();
-    for (std::size_t count = in.array(); count > 0; --count) {
-      const std::string_view name = name_in_side_key("fence", in.text());
-      if (name.starts_with(prefix)) names.emplace(name);
-    }
-  } while (from != "0");
-
-  const std::vector<std::string> ordered{names.begin(), names.end()};
+  const std::vector<std::string> ordered = names_in_use(prefix, give_up);
   std::vector<lock_info> infos;
   for (std::span<const std::string> rest{ordered}; !rest.empty();) {
     const auto some = rest.first(std::min(rest.size(), looks_at_once));
@@ -126,6 +94,30 @@ std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up)
     }
   }
   return infos;
+}
+
+std::vector<std::string> engine::names_in_use(std::string_view prefix, time_point give_up) {
+  std::set<std::string> names;
+  const std::string many = std::to_string(names_at_once);
+  // By score: a name that is noted meanwhile moves behind, and shifts nobody past the next page.
+  std::string from = "-inf";
+  for (std::size_t found = names_at_once; found == names_at_once;) {
+    const auto answers =
+        connection_.call(plain_command{"ZRANGE", names_key, from, "+inf", "BYSCORE", "LIMIT", "0",
+                                       many, "WITHSCORES"},
+                         give_up);
+    if (answers[0].failed()) refuse(answers[0].failure(), names_key);
+    cursor in{answers[0]};
+    found = in.array() / 2;
+    std::string last;
+    for (std::size_t left = found; left > 0; --left) {
+      const std::string_view name = name_in_side_key("fence", in.text());
+      if (!name.empty() && name.starts_with(prefix)) names.emplace(name);
+      last = in.text();
+    }
+    from = last == from ? '(' + last : last;  // those of one score may lie on both pages
+  }
+  return {names.begin(), names.end()};
 }
 
 std::vector<lock_info> engine::look_at(std::span<const std::string> names, time_point give_up) {
@@ -139,13 +131,10 @@ std::vector<lock_info> engine::look_at(std::span<const std::string> names, time_
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (script_unknown(answers[i])) {
       infos.push_back(look(lock_name::stored(names[i]), give_up));
-    } else if (answers[i].failed() && answers[i].failure().starts_with("WRONGTYPE")) {
-      // Somebody else's, such as a lock of Redisson: no reason to show none of the others.
-      infos.push_back({.name = names[i], .holders = {foreign_key()}, .line = {}});
     } else if (answers[i].failed()) {
       refuse(answers[i].failure(), names[i]);
     } else {
-      infos.push_back(read_sight(names[i], answers[i]));
+      infos.push_back(read_lock_view(names[i], answers[i]));
     }
   }
   return infos;

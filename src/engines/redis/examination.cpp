@@ -1,8 +1,8 @@
 #include "engines/redis/examination.hpp"
 
 #include "engines/redis/engine.hpp"
-#include "engines/redis/greeting.hpp"
 #include "engines/redis/server_check.hpp"
+#include "engines/redis/server_login.hpp"
 
 #include <time.h>
 
@@ -132,7 +132,7 @@ class visitor {
     need(plain_command{"PUBLISH", channel, "look"}, "+publish",
          "whoever waits behind this user is not woken, but finds out by its next look");
     need(plain_command{"PUBSUB", "NUMSUB", channel}, "+pubsub|numsub",
-         "shared and permit claims may overtake those who wait");
+         "whoever waits behind this user is told to look instead of being handed the lock");
     need(plain_command{"SUBSCRIBE", channel}, "+subscribe",
          "waiters of this user are not woken, but look every 100 ms");
     if (missing == 0) say(severity::note, "rights", "this user may tell and be told of grants");

@@ -20,7 +20,7 @@ std::unique_ptr<seam::engine> open_redis(const seam::opening& opening) {
   const preferences how{.eviction_allowed = take_choice(url, "eviction", "allowed"),
                         .share_with_foreigners = take_choice(url, "foreign", "share")};
   seam::refuse_leftovers(url);
-  return std::make_unique<engine>(where, how, opening.who, opening.timeout, opening.turn,
+  return std::make_unique<engine>(where, how, opening.who, opening.timeout, opening.events,
                                   opening.clock, opening.log);
 }
 

@@ -1,5 +1,5 @@
 -- What all scripts share: who holds the name, who stands in line, and who goes in next. It restates
--- src/engine/line_rule.hpp and follows the memory engine's server, which is the specification.
+-- src/line_rules/line_rule.hpp and follows the memory engine's server, which is the specification.
 --
 -- The name's own key, as other lock libraries know it:
 --   <owner>:<fence>     one exclusive holder of ours      (rest of its lease: PTTL)
@@ -7,13 +7,17 @@
 --   <owner>:<fence>:s   one shared holder, nobody else and nobody waiting; ':p:k:n' one of permits
 --   crosslock:shared    shared or permit holders, listed in `in`; perhaps with one exclusive
 --                       holder among them, an upgrade beside the shared grant of the same client
---   anything else       a foreign lock: an exclusive holder that never hears of us
+--   anything else       a foreign lock: an exclusive holder that never hears of us; so is a key of
+--                       another type
 -- fence: <last block><' ', or 'w': somebody may wait><since> <untaken offer, or 0> <client> <who>
--- line:  <owner> <wish> <lease> <offer> <client> <who> -> ticket: since when, in us
--- wait:  owner -> when the place ends; only of those who have refreshed theirs
+-- line:  <owner> <demand> <lease> <offer> <client> <who> -> ticket: since when, in us
+-- wait:  owner -> when the place ends, and '.5' if its client polls, because no push reaches it: a
+--        number all the same, for versions that know nothing of that; only of those who have
+--        refreshed theirs
 --        u<owner> -> of an upgrade: the owner of the shared grant that is not in its way
--- in:    owner -> <wish> <end> <since> <client> <fence> <last block> <ticket> <who>
--- Times are the server's: `since` in us, the others in ms. A wish: 'x' exclusive, 's' shared,
+-- in:    owner -> <demand> <end> <since> <client> <fence> <last block> <ticket> <who>
+-- names: one for the whole server: fence key -> when its name was last seen in use, in us
+-- Times are the server's: `since` in us, the others in ms. A demand: 'x' exclusive, 's' shared,
 -- 'p:2:5' two of five permits; in the line also 'u', an upgrade, which is exclusive.
 local name, fence_key = KEYS[1], KEYS[2]
 local function beside(kind) return string.sub(fence_key, 1, 16) .. kind .. ':' .. name end
@@ -25,10 +29,19 @@ local LINE_MAX = 8192
 local FENCE_MAX = '9223372036854775807'
 local BLOCK = 4096
 local PAUSE, RUN = 300, 1000
+local NAMES = 'crosslock:names'
+local HOUR = 3600000000
 local now_us = string.sub('000000000' .. time[1], -10) .. string.sub('00000' .. time[2], -6)
 local now = tonumber(string.sub(now_us, 1, 13))
-local held = redis.call('GET', name)
-local last_block
+local held = redis.pcall('GET', name)
+local strange  -- what kind of key stands there, if it is no string
+if type(held) == 'table' then
+  if not string.find(held.err, '^WRONGTYPE') then return held end
+  local kind = redis.pcall('TYPE', name)
+  strange = kind.ok or 'other'
+  held = '?' .. strange
+end
+local last_block, block_before
 
 local function exclusive() return held and held ~= SHARED end
 
@@ -66,6 +79,7 @@ local function next_block()
   if not last_block then
     local known = record()
     last_block = known and pad(known) or ''
+    block_before = last_block
   end
   local fence = now_us .. '000'
   if last_block ~= '' then
@@ -84,15 +98,17 @@ local function write_record(fence, since, ticket, client, who)
              ticket .. ' ' .. client .. ' ' .. who, 'EX', DAY)
 end
 
--- How many have heard it. Without the right to publish nobody hears anything.
+-- Only what has been done is told. Without the right to publish nobody hears anything.
 local function tell(client, words)
-  local heard = redis.pcall('PUBLISH', 'crosslock:to:' .. client, words .. ' ' .. name)
-  return type(heard) == 'number' and heard or 0
+  redis.pcall('PUBLISH', 'crosslock:to:' .. client, words .. ' ' .. name)
 end
 
+-- Whether that client's own subscription is on this very server. PUBLISH would not tell: it counts
+-- those who listen to patterns, and reaches replicas, where nobody counts. Nil without the right.
 local function can_hear(client)
   local listening = redis.pcall('PUBSUB', 'NUMSUB', 'crosslock:to:' .. client)
-  return listening.err == nil and listening[2] > 0
+  if listening.err then return nil end
+  return listening[2] > 0
 end
 
 -- A key that has no expiry yet has none to compare with: GT would leave it so.
@@ -104,40 +120,43 @@ local function live_on(key, ms)
   end
 end
 
-local function read_wish(word)
+local function read_demand(word)
   local mode, permits, of = string.match(word, '^(%a):?(%d*):?(%d*)$')
   return mode == 'u' and 'x' or mode, tonumber(permits) or 1, tonumber(of) or 1
 end
 
 local function read_waiter(member, ticket)
-  local owner, wish, offer, client, who = string.match(member, '^(%x+) (%S+) %d+ (%d+) (%x+) (.*)$')
-  local w = {owner = owner, member = member, wish = wish, offer = tonumber(offer), client = client,
-             who = who, ticket = tonumber(ticket)}
-  w.mode, w.permits, w.of = read_wish(wish)
+  local owner, demand, offer, client, who =
+    string.match(member, '^(%x+) (%S+) %d+ (%d+) (%x+) (.*)$')
+  local w = {owner = owner, member = member, demand = demand, offer = tonumber(offer),
+             client = client, who = who, ticket = tonumber(ticket)}
+  w.mode, w.permits, w.of = read_demand(demand)
   w.refreshed = redis.call('HGET', wait_key, owner)
-  if wish == 'u' then w.beside = redis.call('HGET', wait_key, 'u' .. owner) end
-  w.ends = tonumber(w.refreshed) or math.floor(w.ticket / 1000) + w.offer
+  if demand == 'u' then w.beside = redis.call('HGET', wait_key, 'u' .. owner) end
+  w.polls = w.refreshed and string.sub(w.refreshed, -2) == '.5'
+  -- A ticket lies in the future when the clock was put back since.
+  w.ends = tonumber(w.refreshed) or math.min(math.floor(w.ticket / 1000), now) + w.offer
   return w
 end
 
 local function leave_line(w)
   redis.call('ZREM', line_key, w.member)
   if w.refreshed then redis.call('HDEL', wait_key, w.owner) end
-  if w.wish == 'u' then redis.call('HDEL', wait_key, 'u' .. w.owner) end
+  if w.demand == 'u' then redis.call('HDEL', wait_key, 'u' .. w.owner) end
 end
 
 local function read_insider(text)
-  local wish, ends, since, client, fence, block, ticket, who =
+  local demand, ends, since, client, fence, block, ticket, who =
     string.match(text, '^(%S+) (%d+) (%d+) (%x+) (%d+) (%d+) (%d+) (.*)$')
-  local h = {wish = wish, ends = tonumber(ends), since = since, client = client, fence = fence,
+  local h = {demand = demand, ends = tonumber(ends), since = since, client = client, fence = fence,
              block = block, ticket = ticket, who = who}
-  h.mode, h.permits, h.of = read_wish(wish)
+  h.mode, h.permits, h.of = read_demand(demand)
   return h
 end
 
 -- The name stays taken until the last of those inside has gone.
 local function write_insider(owner, h)
-  redis.call('HSET', in_key, owner, h.wish .. ' ' .. string.format('%.0f', h.ends) .. ' ' ..
+  redis.call('HSET', in_key, owner, h.demand .. ' ' .. string.format('%.0f', h.ends) .. ' ' ..
              h.since .. ' ' .. h.client .. ' ' .. h.fence .. ' ' .. h.block .. ' ' .. h.ticket ..
              ' ' .. h.who)
   local rest = math.max(1, h.ends - now)
@@ -152,12 +171,12 @@ end
 
 -- Whoever is alone at the name goes inside, because somebody has come.
 do
-  local owner, fence, wish = string.match(held or '', '^(%x+):(%d+):([sp].*)$')
+  local owner, fence, demand = string.match(held or '', '^(%x+):(%d+):([sp].*)$')
   if owner and #owner == 32 then
     local block, since, _, client, who = record()
     if block ~= fence then since, client, who = now_us, '0', '?' end
     redis.call('DEL', in_key)
-    write_insider(owner, {wish = wish, ends = now + redis.call('PTTL', name), since = since,
+    write_insider(owner, {demand = demand, ends = now + redis.call('PTTL', name), since = since,
                   client = client, fence = fence, block = fence, ticket = '0', who = who})
   end
 end
@@ -196,20 +215,20 @@ end
 
 -- The line rule: who stands before somebody, and whether that lets him in. An upgrade may stand
 -- beside one shared grant.
-local function admits(before, wish)
-  if wish.mode == 'x' then
-    return before.count == (wish.beside and before.shared[wish.beside] and 1 or 0)
+local function admits(before, demand)
+  if demand.mode == 'x' then
+    return before.count == (demand.beside and before.shared[demand.beside] and 1 or 0)
   end
   if before.exclusive then return false end
-  return wish.mode == 's' or before.permits + wish.permits <= wish.of
+  return demand.mode == 's' or before.permits + demand.permits <= demand.of
 end
 
-local function add_before(before, wish)
+local function add_before(before, demand)
   before.count = before.count + 1
-  if wish.mode == 'x' then before.exclusive = true end
-  if wish.mode == 'p' then
-    before.permits = before.permits + wish.permits
-    before.of = wish.of
+  if demand.mode == 'x' then before.exclusive = true end
+  if demand.mode == 'p' then
+    before.permits = before.permits + demand.permits
+    before.of = demand.of
   end
 end
 
@@ -271,24 +290,52 @@ local function remove_insider(owner)
   write_record(record() or one.block, one.since, one.ticket, one.client, one.who)
 end
 
+-- Which names are in use: noted once an hour for each, so that nobody has to scan all keys. The
+-- oldest entries are looked at on that occasion: names that nobody has used for a day go.
+local function note_name()
+  local noted = redis.pcall('ZADD', NAMES, now_us, fence_key)
+  if type(noted) == 'table' then return end  -- it is for people: no lock fails for it
+  redis.pcall('EXPIRE', NAMES, 3 * DAY)
+  local oldest = redis.pcall('ZRANGE', NAMES, 0, 63, 'WITHSCORES')
+  for i = 1, #oldest, 2 do
+    if now_us - oldest[i + 1] < 25 * HOUR then return end
+    -- Whoever must not look at a name leaves it to those who may.
+    local there = redis.pcall('EXISTS', oldest[i])
+    if there == 1 then
+      redis.pcall('ZADD', NAMES, now_us, oldest[i])
+    elseif there == 0 then
+      redis.pcall('ZREM', NAMES, oldest[i])
+    end
+  end
+end
+
+local function hour_of(us) return math.floor(us / HOUR) end
+
 -- Whoever is let in has left the line before.
-local function let_in(owner, wish, lease, client, ticket, who, fence)
-  if wish.mode == 'x' and held ~= SHARED then
+local function let_in(owner, demand, lease, client, ticket, who, fence)
+  if block_before == '' or
+     hour_of(string.sub(block_before or fence, 1, 16)) ~= hour_of(now_us) then
+    note_name()
+    block_before = fence
+  end
+  if demand.mode == 'x' and held ~= SHARED then
     write_record(fence, now_us, ticket, client, who)
     held = owner .. ':' .. fence .. mark()
     redis.call('SET', name, held, 'PX', lease)
   else
     write_record(fence, now_us, '0', client, who)
-    write_insider(owner, {wish = wish.mode == 'x' and 'x' or wish.wish, ends = now + lease,
+    write_insider(owner, {demand = demand.mode == 'x' and 'x' or demand.demand, ends = now + lease,
                   since = now_us, client = client, fence = fence, block = fence, ticket = ticket,
                   who = who})
   end
   begin_run()
 end
 
--- Hands the name to whoever may go in. The one who asks hears the reply, and gets his whole lease;
--- others get an offer by push, and one whom no push reaches keeps his place but is passed over.
--- False when there are no fences left.
+-- Hands the name to whoever may go in. The one who asks hears the reply, and gets the whole lease;
+-- others get an offer, and are told of it once it has been written. Whoever polls finds it by the
+-- next look. A waiter that nobody can reach keeps its place, but is passed over for now; where the
+-- server does not say who listens, waiters are told to look for themselves. False when there are
+-- no fences left.
 local function serve(asking, lease)
   if exclusive() or not somebody_waits() or pause_left() > 0 then return true end
   local before = those_inside()
@@ -300,26 +347,31 @@ local function serve(asking, lease)
       local w = read_waiter(some[i], some[i + 1])
       if w.ends <= now then
         leave_line(w)
-      elseif not admits(before, w) then
-        from = from + 1
-        if w.owner == asking or can_hear(w.client) then add_before(before, w) end
       else
-        local fence = next_block()
-        if not fence then return false end
-        local ticket, stays = '0', lease
-        if w.owner ~= asking then
-          ticket, stays = string.format('%.0f', w.ticket), w.offer
-        end
-        local more = redis.call('ZCARD', line_key) > 1 and 1 or 0
-        -- A write that changes nothing: where none is allowed, the script ends before the push.
-        redis.call('ZREM', line_key, '')
-        if w.owner == asking or tell(w.client, 'granted ' .. w.owner .. ' ' .. ticket .. ' ' ..
-                                     fence .. ' ' .. stays .. ' ' .. more) > 0 then
+        local asks = w.owner == asking
+        local hears = not asks and can_hear(w.client)
+        local reached = asks or hears or w.polls
+        if not admits(before, w) then
+          from = from + 1
+          if reached or hears == nil then add_before(before, w) end
+        elseif reached then
+          local fence = next_block()
+          if not fence then return false end
+          local ticket, stays = '0', lease
+          if not asks then ticket, stays = string.format('%.0f', w.ticket), w.offer end
           leave_line(w)
           let_in(w.owner, w, stays, w.client, ticket, w.who, fence)
           add_before(before, w)
+          if hears then
+            tell(w.client, 'granted ' .. w.owner .. ' ' .. ticket .. ' ' .. fence .. ' ' .. stays ..
+                           (somebody_waits() and ' 1' or ' 0'))
+          end
         else
           from = from + 1
+          if hears == nil then
+            tell(w.client, 'look ' .. w.owner)
+            add_before(before, w)
+          end
         end
       end
       if before.exclusive then break end

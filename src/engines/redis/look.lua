@@ -1,5 +1,6 @@
 -- look: what a person wants to see: {now in us, the name's value, its PTTL, fence record, {owner,
--- insider...}, {ticket, waiter...}}. Serves the line first, as every script does.
+-- insider...}, {ticket, waiter...}, the type of a key that is no string}. Serves the line first, as
+-- every script does.
 serve('', 0)
 local inside, line = {}, {}
 for owner, _ in pairs(insiders()) do
@@ -13,5 +14,5 @@ for i = 1, #all, 2 do
     line[#line + 1] = all[i]
   end
 end
-return {now_us, held or '', redis.call('PTTL', name), redis.call('GET', fence_key) or '', inside,
-        line}
+return {now_us, not strange and held or '', redis.call('PTTL', name),
+        redis.call('GET', fence_key) or '', inside, line, strange}

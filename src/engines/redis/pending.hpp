@@ -1,7 +1,7 @@
-// A request that has been asked and not yet been answered: the place where its answer will be.
+// A request that has been asked and not yet been answered: the slot where its answer will be.
 #pragma once
 
-#include "engine/clock.hpp"
+#include "engine/seat.hpp"
 #include "engines/redis/reply.hpp"
 
 #include <crosslock/error.hpp>
@@ -14,15 +14,11 @@
 
 namespace crosslock::redis {
 
-/// Guarded by the connection's mutex until it is settled; then its caller's alone. Used again and
+/// Guarded by the connection's mutex until it is completed; then its caller's alone. Used again and
 /// again: what it points to stays allocated.
 struct pending {
-  static constexpr std::uint32_t waiting = 0;
-  static constexpr std::uint32_t settled = 1;    ///< answered, or failed
-  static constexpr std::uint32_t must_lead = 2;  ///< read for everybody from now on
-
-  seam::park_word state{waiting};  ///< its caller parks here
-  std::size_t expected = 1;        ///< answers to come
+  seam::passenger caller;    ///< served: answered, or failed
+  std::size_t expected = 1;  ///< answers to come
   std::size_t got = 0;
   std::vector<reply> answers;  ///< the first `got` of them are filled
   std::optional<error> failure;
@@ -41,10 +37,11 @@ class pending_queue {
   pending& operator[](std::size_t index) noexcept {
     return *ring_[(first_ + index) & (ring_.size() - 1)];
   }
-  void push(pending& last) {
+  /// So that the next push() cannot fail.
+  void make_room() {
     if (size_ == ring_.size()) grow();
-    ring_[(first_ + size_++) & (ring_.size() - 1)] = &last;
   }
+  void push(pending& last) noexcept { ring_[(first_ + size_++) & (ring_.size() - 1)] = &last; }
   void pop() noexcept {
     first_ = (first_ + 1) & (ring_.size() - 1);
     --size_;

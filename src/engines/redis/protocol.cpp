@@ -2,8 +2,8 @@
 // travels as an argument of its own, so no name or text can be taken for anything else.
 #include "engines/redis/protocol.hpp"
 
-#include "engine/line_rule.hpp"
 #include "engines/redis/slot.hpp"
+#include "line_rules/line_rule.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -13,6 +13,8 @@
 
 namespace crosslock::redis {
 namespace {
+
+using namespace std::string_view_literals;
 
 constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view side_begin = "crosslock:{";
@@ -91,6 +93,11 @@ class words {
   std::string_view rest_;
 };
 
+bool is_known_push(std::string_view what) noexcept {
+  constexpr std::array known{"granted"sv, "look"sv, "wanted"sv, "revoked"sv, "cell"sv};
+  return std::ranges::find(known, what) != known.end();
+}
+
 }  // namespace
 
 void plain_command::write(std::string& out) const {
@@ -156,8 +163,8 @@ word word::fence(crosslock::fence token) noexcept {
   auto rest = static_cast<std::uint64_t>(std::max<std::int64_t>(token.value(), 0));
   word made;
   made.length_ = width;
-  for (std::size_t place = width; place > 0; rest /= 10) {
-    made.text_[--place] = static_cast<char>('0' + rest % 10);
+  for (std::size_t index = width; index > 0; rest /= 10) {
+    made.text_[--index] = static_cast<char>('0' + rest % 10);
   }
   return made;
 }
@@ -176,7 +183,7 @@ word word::milliseconds(duration span) noexcept {
   return number(static_cast<std::uint64_t>(std::max<std::int64_t>(whole, 1)));
 }
 
-std::string wish_word(const seam::claim& claim) {
+std::string demand_word(const seam::claim& claim) {
   switch (claim.mode) {
     case claim_mode::exclusive:
       return seam::is_upgrade(claim) ? "u" : "x";
@@ -198,20 +205,25 @@ duration span_of_microseconds(std::int64_t count) noexcept {
   return std::chrono::microseconds{std::clamp(count, -most, most)};
 }
 
-std::string asking_word(const seam::claim& claim) {
-  std::string wish = wish_word(claim);
+std::string asking_word(const seam::claim& claim, bool listens) {
+  std::string demand = demand_word(claim);
   if (const auto grant = seam::beside(claim)) {
-    wish += ':';
-    wish += word::owner(*grant).view();
+    demand += ':';
+    demand += word::owner(*grant).view();
   }
-  if (claim.wait) wish += '+';
-  return wish;
+  if (claim.wait) demand += listens ? '+' : '*';
+  return demand;
 }
 
 push read_push(std::string_view message) {
-  words in{message};
-  const std::string_view what = in.next();
+  const std::string_view what = message.substr(0, message.find(' '));
   push news;
+  if (!is_known_push(what)) {
+    news.what = push::kind::unknown;
+    return news;
+  }
+  words in{message};
+  in.next();
   if (what == "cell") {
     news.what = push::kind::cell_changed;
   } else {
@@ -230,8 +242,6 @@ push read_push(std::string_view message) {
     news.what = push::kind::wanted;
   } else if (what == "revoked") {
     news.what = push::kind::revoked;
-  } else if (what != "look" && what != "cell") {
-    throw make_error(errc::protocol, "a push is of no kind that is known");
   }
   try {
     news.about.name = std::make_shared<const lock_name>(lock_name::stored(in.rest()));
@@ -245,6 +255,15 @@ fence last_of_block(fence first) noexcept {
   constexpr std::int64_t rest = seam::fence_block - 1;
   return first.value() > fence::max_value - rest ? fence{fence::max_value}
                                                  : fence{first.value() + rest};
+}
+
+bool name_is_due(fence first, duration lease, time_point now) noexcept {
+  using std::chrono::hours;
+  // Grants count from different moments, so that not all names are noted at the same one.
+  const duration ours =
+      now.time_since_epoch() + duration{first.value() % duration{hours{1}}.count()};
+  // Rounded down: soon after boot the time of the last renewal may lie before zero.
+  return std::chrono::floor<hours>(ours) != std::chrono::floor<hours>(ours - lease / 2);
 }
 
 }  // namespace crosslock::redis

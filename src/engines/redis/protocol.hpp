@@ -2,10 +2,10 @@
 #pragma once
 
 #include "engine/claim.hpp"
-#include "engine/waiting_room.hpp"
 #include "engines/redis/failure.hpp"
 #include "engines/redis/reply.hpp"
 #include "engines/redis/scripts.hpp"
+#include "line_rules/waiting_room.hpp"
 
 #include <array>
 #include <cstddef>
@@ -90,13 +90,15 @@ class word {
 };
 
 /// 'x', 's', 'p:k:n', or 'u' for an upgrade.
-std::string wish_word(const seam::claim& claim);
+std::string demand_word(const seam::claim& claim);
 /// The same for an ask: an upgrade names the grant it may stand beside, 'u:<owner>', and a '+'
-/// follows when it may wait in line.
-std::string asking_word(const seam::claim& claim);
+/// follows when it may wait in line; a '*' when it does so without hearing what is pushed to it.
+std::string asking_word(const seam::claim& claim, bool listens = true);
 
 /// What the server says instead of an answer. `server` is named in the text.
 error error_in(std::string_view failure, std::string_view server, std::string_view name);
+/// What another library keeps under the name of a lock, by the type of the key: for people.
+std::string keeps(std::string_view kind);
 /// The server does not know the script by its number.
 bool script_unknown(const reply& answer) noexcept;
 /// What the other side has become makes it useless: another connection may lead to a better one.
@@ -109,16 +111,22 @@ duration span_of_microseconds(std::int64_t count) noexcept;
 
 /// News for this client.
 struct push {
-  enum class kind { granted, look, wanted, revoked, cell_changed };
+  /// unknown: of a newer version, which may have more to say.
+  enum class kind { granted, look, wanted, revoked, cell_changed, unknown };
 
   kind what = kind::look;
   seam::pushed_grant about;  ///< name; of all but cells also the owner; of a grant also the rest
 };
 
-/// Throws `protocol` for anything that our scripts do not publish.
+/// Throws `protocol` for a push of a known kind that is not as our scripts publish it.
 push read_push(std::string_view message);
 
 /// The last fence of the block that begins there.
 fence last_of_block(fence first) noexcept;
+
+/// Whether a renewal notes the name in the index, which keeps what was seen in use within a day:
+/// when an hour has ended since the last one, by the grant's own count. Nobody keeps that in mind,
+/// and renewals are a third of a lease apart.
+bool name_is_due(fence first, duration lease, time_point now) noexcept;
 
 }  // namespace crosslock::redis

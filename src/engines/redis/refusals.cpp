@@ -1,4 +1,5 @@
 // What a server says instead of an answer, and what that means for whoever asked.
+#include "line_rules/refusals.hpp"
 #include "engines/redis/protocol.hpp"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ constexpr std::array meanings{
     meaning{"ERR The user executing the script", errc::denied,
             "; see docs/engines/redis.md for the rights that are needed"},
     meaning{"DENIED", errc::denied, ""},
-    meaning{"WRONGTYPE", errc::conflict, "; the key is not a lock of the string family"},
+    meaning{"WRONGTYPE", errc::conflict, "; one of the keys beside the lock is somebody else's"},
     meaning{"MOVED", errc::unsupported, "; Redis Cluster is not supported yet"},
     meaning{"ASK ", errc::unsupported, "; Redis Cluster is not supported yet"},
     meaning{"CROSSSLOT", errc::unsupported, "; Redis Cluster is not supported yet"},
@@ -46,34 +47,19 @@ constexpr std::array meanings{
 error refusal_of_ours(std::string_view words, std::string_view name) {
   const std::size_t space = words.find(' ');
   const std::string_view what = words.substr(0, space);
-  const std::string more{space == std::string_view::npos ? "" : words.substr(space + 1)};
-  std::string quoted{"'"};
-  quoted += name;
-  quoted += '\'';
-  if (what == "fence_exhausted") {
-    return make_error(errc::fence_exhausted,
-                      "the fence of " + quoted + " has reached 2^63 - 1; use another name");
-  }
-  if (what == "queue_full") {
-    return make_error(errc::queue_full,
-                      "the line of " + quoted + " has reached its cap of " + more + " waiters");
-  }
-  if (what == "another_mode") {
-    return make_error(errc::conflict, quoted + " is held in another mode");
-  }
+  const std::string_view more = space == words.npos ? "" : words.substr(space + 1);
+  const auto say = [](const seam::refusal& no) { return make_error(no.code, no.text); };
+  if (what == "fence_exhausted") return say(seam::fence_exhausted(name));
+  if (what == "queue_full") return say(seam::queue_full(name, more));
+  if (what == "another_mode") return say(seam::another_mode(name));
+  if (what == "upgrade_conflict") return say(seam::upgrade_conflict(name));
   if (what == "permits") {
-    return make_error(errc::conflict, quoted + ": cannot give so many permits");
+    return make_error(errc::conflict, "'" + std::string{name} + "': cannot give so many permits");
   }
   if (what == "semaphore_of") {
     const std::size_t between = more.find(' ');
-    const std::string wanted = between == std::string::npos ? "so many" : more.substr(between + 1);
-    return make_error(errc::conflict, quoted + " is a semaphore of " + more.substr(0, between) +
-                                          " permits, not of " + wanted);
-  }
-  if (what == "upgrade_conflict") {
-    return make_error(errc::upgrade_conflict,
-                      "another exclusive claim on " + quoted +
-                          " was first; release the shared hold and acquire anew");
+    const std::string_view wanted = between == more.npos ? "so many" : more.substr(between + 1);
+    return say(seam::semaphore_of(name, more.substr(0, between), wanted));
   }
   return make_error(errc::protocol, "a script said '" + std::string{words} + "'");
 }
@@ -100,6 +86,13 @@ error error_in(std::string_view failure, std::string_view server, std::string_vi
   if (!name.empty()) text += " to a request about '" + std::string{name} + "'";
   if (known != meanings.end()) text += known->what_to_do;
   return make_error(code, text);
+}
+
+std::string keeps(std::string_view kind) {
+  if (kind == "zset") return "a sorted set there, as Symfony's lock does";
+  if (kind == "hash") return "a hash there, as Redisson's locks do";
+  if (kind == "other") return "a key of another type there";
+  return "a " + std::string{kind} + " there";
 }
 
 bool script_unknown(const reply& answer) noexcept {

@@ -2,7 +2,8 @@
 -- for the whole name, and gets it. Anything else goes on below.
 --
 -- KEYS: as for ask. ARGV: '<owner>:<fence of 19 digits>', as it stands at the name.
-local held = redis.call('GET', KEYS[1])
+local held = redis.pcall('GET', KEYS[1])
+if type(held) == 'table' then held = false end  -- no string: looked at below
 if held == ARGV[1] and #KEYS == 2 then
   redis.call('DEL', KEYS[1])
   return 1
@@ -21,21 +22,23 @@ if #KEYS == 2 and #now == 16 and held == ARGV[1] .. ':w' then
   local owner, offer, self, client = string.match(head[1] or '', '^(%x+) x %d+ (%d+) ((%x+) .*)$')
   if owner then
     local waited = now - head[2]
+    -- Asked before anything is given: whether that client listens to this very server.
+    local listening = redis.pcall('PUBSUB', 'NUMSUB', 'crosslock:to:' .. client)
     -- Nobody refreshes a place, or loses it, so soon.
-    if waited >= 0 and waited < offer * 250 then
+    if waited >= 0 and waited < offer * 250 and listening[2] and listening[2] > 0 then
       local more = redis.call('ZCARD', key) > 0
       local fence = now .. '000'
       local old = redis.pcall('SET', KEYS[2], fence .. (more and 'w' or ' ') .. now .. ' ' ..
                               head[2] .. ' ' .. self, 'EX', '86400', 'GET')
       local known = type(old) == 'string' and tonumber(string.sub(old, 1, 16))
-      if known and now - known >= 6 then
-        local news = 'granted ' .. owner .. ' ' .. head[2] .. ' ' .. fence .. ' ' .. offer ..
-                     (more and ' 1 ' or ' 0 ') .. KEYS[1]
-        local heard = redis.pcall('PUBLISH', 'crosslock:to:' .. client, news)
-        if type(heard) == 'number' and heard > 0 then
-          redis.call('SET', KEYS[1], owner .. ':' .. fence .. (more and ':w' or ''), 'PX', offer)
-          return 1
-        end
+      -- The first of an hour goes the long way, which notes the name.
+      if known and now - known >= 6 and now - now % 3600000000 <= known then
+        redis.call('SET', KEYS[1], owner .. ':' .. fence .. (more and ':w' or ''), 'PX', offer)
+        -- Told last: nothing is said that is not done.
+        redis.pcall('PUBLISH', 'crosslock:to:' .. client,
+                    'granted ' .. owner .. ' ' .. head[2] .. ' ' .. fence .. ' ' .. offer ..
+                    (more and ' 1 ' or ' 0 ') .. KEYS[1])
+        return 1
       end
       if known then redis.call('SET', KEYS[2], old, 'EX', '86400') end
     end

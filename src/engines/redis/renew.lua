@@ -4,6 +4,7 @@ local lease, extra = tonumber(ARGV[2]), ARGV[3] or ''
 local wants_fences = string.find(extra, 'f', 1, true)
 local takes_up = string.find(extra, 'o', 1, true)
 local shares = string.find(extra, 's', 1, true)
+if string.find(extra, 'n', 1, true) then note_name() end
 serve('', 0)
 local ours, first = holder()
 local inside = insider(owner)
@@ -21,14 +22,14 @@ if ours == owner and is_of(fence, first) then
   if shares then
     local last, came, _, from, known_as = record()
     redis.call('DEL', in_key)
-    write_insider(owner, {wish = 's', ends = now + math.max(lease, redis.call('PTTL', name)),
+    write_insider(owner, {demand = 's', ends = now + math.max(lease, redis.call('PTTL', name)),
                   since = came or now_us, client = from or '0', fence = first,
                   block = last or first, ticket = '0', who = known_as or '?'})
   end
 elseif inside and is_of(fence, inside.fence, inside.block) then
   inside.ends = math.max(inside.ends, now + lease)
   if takes_up then inside.ticket = '0' end
-  if shares then inside.wish = 's' end
+  if shares then inside.demand = 's' end
   if wants_fences then
     more = next_block() or ''
     if more ~= '' then

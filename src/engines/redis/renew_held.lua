@@ -2,9 +2,11 @@
 -- older request never shortens what a newer answer has promised. Never creates.
 --
 -- KEYS: as for ask. ARGV: '<owner>:<fence of 19 digits>', lease in ms; and if there is more to do,
--- 'f' for another block of fences, 'o' to take up an offer, 's' to share from now on, or several.
+-- 'f' for another block of fences, 'o' to take up an offer, 's' to share from now on, 'n' to note
+-- that the name is still in use, or several.
 if not ARGV[3] then
-  local held = redis.call('GET', KEYS[1])
+  local held = redis.pcall('GET', KEYS[1])
+  if type(held) == 'table' then held = false end  -- no string: looked at below
   local wanted = held == ARGV[1] .. ':w'
   -- Alone, a reader or a holder of permits stands at the name, too: ':s', ':p:k:n'.
   if wanted or held == ARGV[1] or

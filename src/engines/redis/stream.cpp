@@ -37,7 +37,7 @@ bool would_block(int code) noexcept { return code == EAGAIN || code == EWOULDBLO
 
 std::unique_ptr<stream> stream::connect(const address& to, seam::clock& clock, time_point give_up) {
   const int descriptor = dial(to, clock, give_up);
-  if (to.tls) return greet_by_tls(descriptor, to, clock, give_up);
+  if (to.tls) return connect_tls(descriptor, to, clock, give_up);
   return std::make_unique<plain_stream>(descriptor, to, clock);
 }
 

@@ -18,8 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t read_at_once = std::size_t{16} << 10;
-constexpr retry_options reconnecting{.base = 10ms, .tries = 0, .cap = 1s};
+constexpr std::size_t hear_at_once = std::size_t{16} << 10;
+constexpr retry_options resubscribing{.base = 10ms, .tries = 0, .cap = 1s};
 constexpr duration connect_within = 2s;
 
 /// Waits that follow each other sooner than this are worth a listener of their own.
@@ -49,16 +49,16 @@ int poll_milliseconds(duration rest) {
 
 }  // namespace
 
-subscription::subscription(std::string channel, connection& commands, connection::greeting greet,
+subscription::subscription(std::string channel, connection& commands, introduction introduce,
                            seam::clock& clock, events report)
     : channel_{std::move(channel)},
       commands_{commands},
-      greet_{std::move(greet)},
+      introduce_{std::move(introduce)},
       clock_{clock},
       events_{std::move(report)},
       bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
       nudge_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
-      buffer_(read_at_once) {
+      buffer_(hear_at_once) {
   if (bell_ < 0 || nudge_ < 0) {
     abandon();
     throw make_error(errc::unreachable, "no file descriptor is left to wake a thread by", errno);
@@ -74,7 +74,7 @@ subscription::~subscription() {
 void subscription::start(time_point give_up) {
   std::optional<error> refusal;
   try {
-    subscribe(give_up);
+    subscribe(give_up);  // if it leads elsewhere the thread tries again
   } catch (const error& why) {
     if (why.which() != errc::denied) throw;
     refused_ = true;
@@ -84,15 +84,45 @@ void subscription::start(time_point give_up) {
   if (refusal) throw error{*refusal};
 }
 
-void subscription::subscribe(time_point give_up) {
+bool subscription::subscribe(time_point give_up) {
   parser_.reset();
   auto fresh = stream::connect(commands_.where(), clock_, give_up);
-  greet_(*fresh, parser_, give_up);
+  std::string server = introduced(*fresh, give_up);
+  {
+    const seam::lock_guard guard{role_mutex_};
+    if (!is_right(server)) return false;
+  }
+  await_subscribed(*fresh, give_up);
+  const seam::lock_guard guard{role_mutex_};
+  if (!is_right(server)) return false;  // the commands have gone elsewhere meanwhile
+  listens_to_ = std::move(server);
+  stream_ = std::move(fresh);
+  failures_ = 0;
+  trusted_.store(true);
+  listens_.store(true);
+  return true;
+}
+
+std::string subscription::introduced(stream& fresh, time_point give_up) {
+  std::string server = introduce_(fresh, parser_, give_up);
+  const seam::lock_guard guard{role_mutex_};
+  if (server.empty() || (commands_go_to_ && commands_go_to_->empty())) {
+    throw make_error(errc::denied,
+                     commands_.where().shown() +
+                         " does not tell its run id, so nobody knows whether what is pushed comes "
+                         "from the server that the commands go to (ACL rule +info)");
+  }
+  return server;
+}
+
+bool subscription::is_right(const std::string& server) const { return commands_go_to_ == server; }
+
+void subscription::await_subscribed(stream& fresh, time_point give_up) {
   std::string out;
   plain_command{"SUBSCRIBE", channel_}.write(out);
-  fresh->write_all(out, give_up);
+  fresh.write_all(out, give_up);
   while (!parser_.next(message_)) {
-    const std::size_t count = fresh->read_some(buffer_, give_up);
+    const std::size_t count = fresh.read_some(buffer_, give_up);
     if (count == 0) {
       throw make_error(errc::timed_out, commands_.where().shown() + " did not answer SUBSCRIBE");
     }
@@ -101,9 +131,37 @@ void subscription::subscribe(time_point give_up) {
   if (message_.failed()) {
     throw error_in(message_.failure(), commands_.where().shown(), channel_);
   }
-  stream_ = std::move(fresh);
-  failures_ = 0;
-  listens_.store(true);
+}
+
+void subscription::must_be_of(std::optional<std::string> server) {
+  {
+    const seam::lock_guard guard{role_mutex_};
+    commands_go_to_ = std::move(server);
+    if (!listens_.load() || is_right(listens_to_)) return;
+    trusted_.store(false);
+    broken_ = true;
+  }
+  ring_at(nudge_);
+  ring();
+}
+
+void subscription::refuse_strangers() const {
+  if (!trusted_.load()) {
+    throw make_error(errc::unreachable, "the commands go to another server");
+  }
+}
+
+bool subscription::somebody_is_absent() const noexcept {
+  return clock_.now().time_since_epoch().count() < absent_until_.load();
+}
+
+void subscription::read_for_absent(time_point until) noexcept {
+  const bool before = somebody_is_absent();
+  const duration::rep end = until.time_since_epoch().count();
+  duration::rep known = absent_until_.load();
+  while (known < end && !absent_until_.compare_exchange_weak(known, end)) {
+  }
+  if (!before) ring();
 }
 
 void subscription::ring() noexcept { ring_at(bell_); }
@@ -123,7 +181,7 @@ void subscription::work() {
 void subscription::drop(const error& why) {
   bool listened = false;
   {
-    const std::lock_guard guard{role_mutex_};
+    const seam::lock_guard guard{role_mutex_};
     if (reader_ == reader::waiter) {
       broken_ = true;  // somebody reads it just now: dropped when it is ours again
       return;
@@ -133,7 +191,7 @@ void subscription::drop(const error& why) {
     listened = listens_.exchange(false);
   }
   next_try_ = clock_.now() +
-              seam::retry_delay(reconnecting, static_cast<std::uint64_t>(failures_++), ~0ULL);
+              seam::retry_delay(resubscribing, static_cast<std::uint64_t>(failures_++), ~0ULL);
   // Once: who waits for the server to come back must not be driven by each failed try.
   if (listened) events_.deaf(why);
 }
@@ -157,7 +215,7 @@ void subscription::await(seam::park_word& word, std::uint32_t expected, time_poi
 
 bool subscription::begin_to_listen() {
   const time_point now = clock_.now();
-  const std::lock_guard guard{role_mutex_};
+  const seam::lock_guard guard{role_mutex_};
   const bool often = now - std::exchange(last_wait_, now) < closely;
   if (!listens_.load() || broken_) return false;
   // Several are served by the thread: whoever left first would leave the others deaf.
@@ -169,6 +227,7 @@ bool subscription::begin_to_listen() {
 
 void subscription::listen_for(seam::park_word& word, std::uint32_t expected, time_point until) {
   for (;;) {
+    refuse_strangers();
     // Said before the word is looked at: whoever changes it later rings.
     listening_.store(&word);
     const time_point now = clock_.now();
@@ -197,11 +256,11 @@ void subscription::listen_for(seam::park_word& word, std::uint32_t expected, tim
 
 void subscription::stop_listening(bool broken) noexcept {
   {
-    const std::lock_guard guard{role_mutex_};
+    const seam::lock_guard guard{role_mutex_};
     reader_ = reader::nobody;
     broken_ = broken_ || broken;
   }
-  if (broken || waiters_.load() > 0) ring();
+  if (broken || waiters_.load() > 0 || somebody_is_absent()) ring();
 }
 
 void subscription::rouse(seam::park_word& word) noexcept {
@@ -211,9 +270,10 @@ void subscription::rouse(seam::park_word& word) noexcept {
 }
 
 bool subscription::take_stream_back() {
-  const std::lock_guard guard{role_mutex_};
+  const seam::lock_guard guard{role_mutex_};
   const bool recent = clock_.now() - last_wait_ < closely;
-  if (reader_ == reader::nobody && (!recent || broken_ || waiters_.load() > 0)) {
+  const bool needed = broken_ || waiters_.load() > 0 || somebody_is_absent();
+  if (reader_ == reader::nobody && (!recent || needed)) {
     reader_ = reader::thread;
   }
   if (reader_ != reader::thread) {
@@ -228,7 +288,7 @@ bool subscription::take_stream_back() {
 void subscription::read_if_nobody_else() {
   reader before = reader::waiter;
   {
-    const std::lock_guard guard{role_mutex_};
+    const seam::lock_guard guard{role_mutex_};
     if (reader_ == reader::waiter || !stream_) return;
     before = std::exchange(reader_, reader::thread_now);
   }
@@ -238,7 +298,7 @@ void subscription::read_if_nobody_else() {
   } catch (const std::exception&) {
     broken = true;
   }
-  const std::lock_guard guard{role_mutex_};
+  const seam::lock_guard guard{role_mutex_};
   reader_ = before;
   broken_ = broken_ || broken;
 }
@@ -273,7 +333,7 @@ void subscription::listen_once() {
 }
 
 int subscription::descriptor_if_ours(time_point& until) {
-  const std::lock_guard guard{role_mutex_};
+  const seam::lock_guard guard{role_mutex_};
   if (reader_ != reader::thread || !stream_) return -1;
   if (stream_->read_ahead()) until = clock_.now();
   return stream_->descriptor();
@@ -287,6 +347,7 @@ void subscription::read_news() {
     if (in.kind() != reply::kind::array || in.array() != 3) continue;
     if (in.text() != "message") continue;
     in.text();  // the channel: there is only one
+    refuse_strangers();
     events_.heard(in.text());
     if (stopping_.load()) return;
   }
@@ -294,7 +355,10 @@ void subscription::read_news() {
 
 void subscription::try_again() {
   try {
-    subscribe(clock_.now() + connect_within);
+    if (!subscribe(clock_.now() + connect_within)) {
+      return drop(make_error(errc::unreachable,
+                             commands_.where().shown() + " leads to another server than before"));
+    }
   } catch (const error& why) {
     if (why.which() == errc::denied) refused_ = true;
     drop(why);

@@ -2,6 +2,7 @@
 // deadlines, and while one thread waits for bytes another one may encrypt.
 #include "engines/redis/tls.hpp"
 
+#include "engine/guarded.hpp"
 #include "engines/redis/failure.hpp"
 #include "engines/redis/tls_context.hpp"
 
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 
 namespace crosslock::redis {
 namespace {
@@ -45,9 +45,10 @@ class tls_stream final : public stream {
   std::array<char, record_bytes + 1024> incoming_;  ///< of the thread that reads
   std::array<char, record_bytes + 1024> outgoing_;  ///< of the thread that writes
 
-  mutable std::mutex mutex_;  ///< held for computing only, never for waiting
+  mutable seam::mutex mutex_;  ///< held for computing only, never for waiting
   const tls_session session_;
-  bool heard_ = false;  ///< anything of what the server had to say after the greeting
+  /// Anything of what the server had to say after the handshake.
+  bool heard_ CROSSLOCK_GUARDED_BY(mutex_) = false;
 };
 
 tls_stream::~tls_stream() {
@@ -73,7 +74,7 @@ void tls_stream::flush(time_point give_up) {
   for (;;) {
     std::size_t count = 0;
     {
-      const std::lock_guard lock{mutex_};
+      const seam::lock_guard lock{mutex_};
       count = take_outgoing();
     }
     if (count == 0) return;
@@ -84,7 +85,7 @@ void tls_stream::flush(time_point give_up) {
 /// Brings bytes from the socket to OpenSSL; false when none came.
 bool tls_stream::fetch(time_point until) {
   const std::size_t count = receive(incoming_, until);
-  const std::lock_guard lock{mutex_};
+  const seam::lock_guard lock{mutex_};
   if (count > 0) {
     BIO_write(SSL_get_rbio(session_.get()), incoming_.data(), static_cast<int>(count));
   }
@@ -120,7 +121,7 @@ void tls_stream::write_all(std::string_view bytes, time_point give_up) {
     const auto part = bytes.substr(0, record_bytes);
     std::size_t count = 0;
     {
-      const std::lock_guard lock{mutex_};
+      const seam::lock_guard lock{mutex_};
       ERR_clear_error();
       const int taken = SSL_write(session_.get(), part.data(), static_cast<int>(part.size()));
       if (taken <= 0) fail(SSL_get_error(session_.get(), taken));
@@ -138,12 +139,12 @@ void tls_stream::write_all(std::string_view bytes, time_point give_up) {
   }
 }
 
-/// In TLS 1.3 a server judges our certificate when for us the greeting is over. It may have said
+/// In TLS 1.3 a server judges our certificate when for us the handshake is over. It may have said
 /// what is wrong and hung up before our first words. Later nobody would be told of it that way, and
 /// another thread may be reading.
 void tls_stream::look_for_parting_words() {
   {
-    const std::lock_guard lock{mutex_};
+    const seam::lock_guard lock{mutex_};
     if (heard_) return;
   }
   std::array<char, 64> ignored;
@@ -157,7 +158,7 @@ void tls_stream::look_for_parting_words() {
 
 /// How many bytes; 0 when OpenSSL has to be fed first.
 int tls_stream::decrypt(std::span<char> to) {
-  const std::lock_guard lock{mutex_};
+  const seam::lock_guard lock{mutex_};
   ERR_clear_error();
   const int most = static_cast<int>(std::min(to.size(), std::size_t{1} << 30));
   const int count = SSL_read(session_.get(), to.data(), most);
@@ -179,11 +180,11 @@ std::size_t tls_stream::read_some(std::span<char> to, time_point until) {
 }
 
 bool tls_stream::read_ahead() const noexcept {
-  const std::lock_guard lock{mutex_};
+  const seam::lock_guard lock{mutex_};
   return SSL_has_pending(session_.get()) != 0 || BIO_ctrl_pending(SSL_get_rbio(session_.get())) > 0;
 }
 
-/// Called for anything that is neither success nor a wish for more bytes.
+/// Called for anything that is neither success nor a need for more bytes.
 void tls_stream::fail(int what) {
   const unsigned long code = take_tls_error();
   const auto native = static_cast<long>(code);
@@ -221,8 +222,8 @@ void tls_stream::fail(int what) {
 
 }  // namespace
 
-std::unique_ptr<stream> greet_by_tls(int descriptor, const address& to, seam::clock& clock,
-                                     time_point give_up) {
+std::unique_ptr<stream> connect_tls(int descriptor, const address& to, seam::clock& clock,
+                                    time_point give_up) {
   auto made = std::make_unique<tls_stream>(descriptor, to, clock);
   made->shake_hands(give_up);
   return made;

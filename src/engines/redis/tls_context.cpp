@@ -11,7 +11,7 @@
 namespace crosslock::redis {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_tls(const std::string& what) {
   const unsigned long code = take_tls_error();
   throw make_error(errc::denied, what + ": " + tls_error_text(code), static_cast<long>(code));
 }
@@ -19,23 +19,24 @@ namespace {
 void trust(SSL_CTX* context, const address& to) {
   if (to.ca_file.empty()) {
     if (SSL_CTX_set_default_verify_paths(context) != 1) {
-      refuse("the certificates that this machine trusts cannot be read");
+      refuse_tls("the certificates that this machine trusts cannot be read");
     }
   } else if (SSL_CTX_load_verify_file(context, to.ca_file.c_str()) != 1) {
-    refuse("ca: no certificate can be read from '" + to.ca_file + "'");
+    refuse_tls("ca: no certificate can be read from '" + to.ca_file + "'");
   }
 }
 
 void identify(SSL_CTX* context, const address& to) {
   if (to.cert_file.empty()) return;
   if (SSL_CTX_use_certificate_chain_file(context, to.cert_file.c_str()) != 1) {
-    refuse("cert: no certificate can be read from '" + to.cert_file + "'");
+    refuse_tls("cert: no certificate can be read from '" + to.cert_file + "'");
   }
   if (SSL_CTX_use_PrivateKey_file(context, to.key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
-    refuse("key: no private key that fits the certificate can be read from '" + to.key_file + "'");
+    refuse_tls("key: no private key that fits the certificate can be read from '" + to.key_file +
+               "'");
   }
   if (SSL_CTX_check_private_key(context) != 1) {
-    refuse("key: the key in '" + to.key_file + "' is not that of the certificate");
+    refuse_tls("key: the key in '" + to.key_file + "' is not that of the certificate");
   }
 }
 
@@ -56,7 +57,7 @@ void expect_name(SSL* session, std::string name) {
     known = SSL_set1_host(session, name.c_str()) == 1 &&
             SSL_set_tlsext_host_name(session, name.c_str()) == 1;
   }
-  if (!known) refuse("the server's name '" + name + "' cannot be checked");
+  if (!known) refuse_tls("the server's name '" + name + "' cannot be checked");
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ tls_context make_tls_context(const address& to) {
   ERR_clear_error();
   tls_context made{SSL_CTX_new(TLS_client_method())};
   if (!made || SSL_CTX_set_min_proto_version(made.get(), TLS1_2_VERSION) != 1) {
-    refuse("TLS cannot be set up");
+    refuse_tls("TLS cannot be set up");
   }
   // A renegotiation would want to write in the middle of a read.
   SSL_CTX_set_options(made.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
@@ -103,7 +104,7 @@ tls_session make_tls_session(SSL_CTX* context, const address& to) {
   if (!made || incoming == nullptr || outgoing == nullptr) {
     BIO_free(incoming);
     BIO_free(outgoing);
-    refuse("TLS cannot be set up");
+    refuse_tls("TLS cannot be set up");
   }
   BIO_set_mem_eof_return(incoming, -1);  // empty means: come back later
   BIO_set_mem_eof_return(outgoing, -1);

@@ -2,7 +2,7 @@
 -- that ticket, as long as nobody has taken it up.
 --
 -- ARGV: owner, ticket or '0', and for those in line: lease and offer in ms, '<client> <who>',
--- wish.
+-- demand.
 local owner, ticket = ARGV[1], ARGV[2]
 if ticket == '0' then
   local member = owner .. ' ' .. ARGV[5] .. ' ' .. ARGV[3] .. ' ' .. ARGV[4]

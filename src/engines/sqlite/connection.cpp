@@ -26,14 +26,14 @@ error too_late(const std::string& path) {
 
 }  // namespace
 
-connection::opened::opened(const place& place, seam::clock& clock)
-    : base{place.path, place.keeps, clock} {
+connection::opened::opened(const database_location& location, seam::clock& clock)
+    : base{location.path, location.keeps, clock} {
   prepare(base);
   rows.emplace(base);
 }
 
-connection::connection(place place, seam::clock& clock)
-    : place_{std::move(place)}, clock_{clock}, here_{read_surroundings()} {
+connection::connection(database_location location, seam::clock& clock)
+    : location_{std::move(location)}, clock_{clock}, here_{read_surroundings()} {
   reach(step::called, verb::connect);
   open();
   reach(step::answering, verb::connect);
@@ -57,15 +57,15 @@ void connection::open() {
 }
 
 void connection::open_once() {
-  make_shared_file(place_.path);
-  writer_ = std::make_unique<opened>(place_, clock_);
-  reader_ = std::make_unique<opened>(place_, clock_);
+  make_shared_file(location_.path);
+  writer_ = std::make_unique<opened>(location_, clock_);
+  reader_ = std::make_unique<opened>(location_, clock_);
   map_wake_file();
   arrive(writer_->base, here_, clock_.now());
-  wake_->words().commits.fetch_add(1);
+  leaders_wake().words().commits.fetch_add(1);
   // SQLite removes none of them before its last user has gone.
   const identities found = look_at_files();
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   files_ = found;
 }
 
@@ -77,9 +77,9 @@ void connection::close() noexcept {
 }
 
 void connection::map_wake_file() {
-  auto wake = std::make_shared<wake_file>(place_.path);
+  auto wake = std::make_shared<wake_file>(location_.path);
   gate_.emplace(wake->words().gate, clock_);
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   wake_ = std::move(wake);
 }
 
@@ -88,7 +88,7 @@ connection::identities connection::look_at_files() const {
   std::size_t i = 0;
   for (const char* const suffix : {"", "-wal", "-shm"}) {
     struct stat about {};
-    if (::stat((place_.path + suffix).c_str(), &about) == 0) {
+    if (::stat((location_.path + suffix).c_str(), &about) == 0) {
       found[i] = {about.st_dev, about.st_ino};
     }
     ++i;
@@ -98,7 +98,7 @@ connection::identities connection::look_at_files() const {
 
 bool connection::same_database() const {
   const identities found = look_at_files();
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return found == files_;
 }
 
@@ -117,7 +117,7 @@ void connection::reopen_if_replaced() {
     if (writer_ && same_database()) {
       map_wake_file();
     } else {
-      const std::lock_guard reading{reading_};
+      const seam::lock_guard reading{reading_};
       open_anew();
     }
   } catch (...) {
@@ -141,12 +141,12 @@ void connection::open_anew() {
 }
 
 std::shared_ptr<wake_file> connection::wake() const {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return wake_;
 }
 
 std::size_t connection::waiting() const {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return pending_.size();
 }
 
@@ -154,8 +154,8 @@ void connection::write(job& wanted) {
   reach(step::called, wanted.what_);
   bool leads = false;
   {
-    const std::lock_guard guard{mutex_};
-    leads = !std::exchange(writing_, true);
+    const seam::lock_guard guard{mutex_};
+    leads = seat_.take();
     if (!leads) pending_.push_back(&wanted);
   }
   if (leads || wait_until_led(wanted)) lead(wanted);
@@ -165,24 +165,21 @@ void connection::write(job& wanted) {
 
 /// Waits until somebody has done it; true when it is ours to lead.
 bool connection::wait_until_led(job& wanted) {
-  for (;;) {
-    time_point until = time_point::max();
-    const std::uint32_t seen = wanted.news_.load();
+  using state = seam::passenger::state;
+  state now = wanted.caller_.ride(clock_, wanted.give_up_);
+  if (now == state::waits) {
     {
-      const std::lock_guard guard{mutex_};
-      if (wanted.is_ == job::state::done) return false;
-      if (wanted.is_ == job::state::leads) return true;
-      if (wanted.is_ == job::state::pending) {
-        if (clock_.now() >= wanted.give_up_) {
-          std::erase(pending_, &wanted);
-          wanted.failure_ = std::make_exception_ptr(too_late(place_.path));
-          return false;
-        }
-        until = wanted.give_up_;
+      const seam::lock_guard guard{mutex_};
+      now = wanted.caller_.now();
+      if (now == state::waits && !wanted.taken_) {
+        std::erase(pending_, &wanted);
+        wanted.failure_ = std::make_exception_ptr(too_late(location_.path));
+        return false;
       }
     }
-    clock_.park(wanted.news_, seen, until);
+    if (now == state::waits) now = wanted.caller_.ride(clock_, time_point::max());
   }
+  return now == state::drives;
 }
 
 void connection::lead(job& mine) {
@@ -195,7 +192,7 @@ void connection::lead(job& mine) {
     }
     reopen_if_replaced();
     writer_->base.give_up_at(mine.give_up_);
-    if (carry_out(mine, batch, notices)) wake_->words().commits.fetch_add(1);
+    if (carry_out(mine, batch, notices)) leaders_wake().words().commits.fetch_add(1);
     tell_others(notices);
     reach(step::told, mine.what_);
   } catch (...) {
@@ -208,7 +205,7 @@ void connection::lead(job& mine) {
 
 /// True: something was committed.
 bool connection::carry_out(job& mine, std::vector<job*>& batch, std::vector<notice>& notices) {
-  const auto entry = gate_->enter(mine.give_up_, [this] {
+  const auto admitted = gate_->enter(mine.give_up_, [this] {
     try {
       writer_->base.give_up_at(clock_.now());
       writer_->rows->begin_writing();
@@ -218,11 +215,11 @@ bool connection::carry_out(job& mine, std::vector<job*>& batch, std::vector<noti
       return false;
     }
   });
-  if (entry == gate::entry::too_late) throw too_late(place_.path);
+  if (admitted == gate::admission::too_late) throw too_late(location_.path);
   try {
     reach(step::gate, mine.what_);
     writer_->base.give_up_at(mine.give_up_);
-    const bool begun = entry == gate::entry::begun;
+    const bool begun = admitted == gate::admission::begun;
     if (begun || !try_alone(mine)) run_batch(mine, batch, notices, begun);
     reach(step::committed, mine.what_);
   } catch (...) {
@@ -236,12 +233,12 @@ bool connection::carry_out(job& mine, std::vector<job*>& batch, std::vector<noti
 
 bool connection::try_alone(job& mine) {
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     if (!pending_.empty()) return false;
   }
   if (until_sweep_ == 0) return false;
   --until_sweep_;
-  return mine.run_alone(*writer_->rows, mine.from_.number(), clock_.now());
+  return mine.run_alone(*writer_->rows, mine.from_.number(), since_boot(clock_.now()));
 }
 
 void connection::run_batch(job& mine, std::vector<job*>& batch, std::vector<notice>& notices,
@@ -250,11 +247,12 @@ void connection::run_batch(job& mine, std::vector<job*>& batch, std::vector<noti
   reach(step::begun, mine.what_);
   take_pending(batch);
   until_sweep_ -= std::min<std::uint64_t>(until_sweep_, 1 + batch.size());
-  clerk clerk{*writer_->rows, here_.self, clock_.now()};
+  table_rows rows{*writer_->rows, here_.self, clock_.now()};
+  seam::line_server line{rows};
   const auto run = [&](job& each) {
     try {
-      clerk.act_for(each.from_.number());
-      each.run(clerk);
+      line.act_for(each.from_.number());
+      each.run(line);
     } catch (const fault&) {
       throw;
     } catch (const error&) {
@@ -266,16 +264,20 @@ void connection::run_batch(job& mine, std::vector<job*>& batch, std::vector<noti
   sweep_if_due(clock_.now());
   reach(step::written, mine.what_);
   writer_->rows->commit();
-  notices = clerk.take_notices();
+  for (const seam::news& each : line.take_news()) {
+    const bool cell = each.what == seam::news::kind::cell_changed;
+    const client_number whom = cell ? watchers : each.to;
+    if (whom != nobody) notices.push_back({whom, wake_file::hash_of(each.name->view())});
+  }
 }
 
 void connection::take_pending(std::vector<job*>& batch) {
   batch.reserve(batch_max);
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   while (!pending_.empty() && batch.size() < batch_max) {
     batch.push_back(pending_.front());
     pending_.pop_front();
-    batch.back()->is_ = job::state::taken;
+    batch.back()->taken_ = true;
   }
 }
 
@@ -285,18 +287,16 @@ void connection::take_pending(std::vector<job*>& batch) {
 void connection::finish(const std::vector<job*>& batch) noexcept {
   std::array<seam::park_word*, batch_max + 1> words{};
   std::size_t count = 0;
-  const auto settle = [&](job& one, job::state now) {
-    one.news_.fetch_add(1);
-    one.is_ = now;
-    words[count++] = &one.news_;
-  };
   {
-    const std::lock_guard guard{mutex_};
-    for (job* const each : batch) settle(*each, job::state::done);
+    const seam::lock_guard guard{mutex_};
+    for (job* const each : batch) {
+      words[count++] = &each->caller_.word();
+      each->caller_.serve();
+    }
     if (pending_.empty()) {
-      writing_ = false;
+      seat_.leave();
     } else {
-      settle(*pending_.front(), job::state::leads);
+      words[count++] = &seam::seat::pass_to(pending_.front()->caller_);
       pending_.pop_front();
     }
   }
@@ -312,10 +312,10 @@ void connection::sweep_if_due(time_point now) {
 
 void connection::read(time_point give_up,
                       const std::function<void(ledger&, const process_id&)>& body) {
-  const std::lock_guard guard{reading_};
+  const seam::lock_guard guard{reading_};
   if (!reader_) {
     throw make_error(errc::unreachable,
-                     "'" + place_.path + "' was removed and cannot be made again");
+                     "'" + location_.path + "' was removed and cannot be made again");
   }
   reader_->base.give_up_at(give_up);
   ledger& rows = *reader_->rows;

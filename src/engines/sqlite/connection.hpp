@@ -3,10 +3,12 @@
 #pragma once
 
 #include "engine/clock.hpp"
-#include "engines/sqlite/clerk.hpp"
+#include "engine/guarded.hpp"
+#include "engine/seat.hpp"
 #include "engines/sqlite/gate.hpp"
 #include "engines/sqlite/protocol.hpp"
 #include "engines/sqlite/steps.hpp"
+#include "engines/sqlite/table_rows.hpp"
 #include "engines/sqlite/wake_file.hpp"
 
 #include <array>
@@ -15,7 +17,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -62,18 +63,17 @@ class job {
 
   /// The whole of it in one statement, which is a transaction by itself. False: nothing happened,
   /// it needs run().
-  virtual bool run_alone(ledger&, client_number, time_point) { return false; }
-  virtual void run(clerk& clerk) = 0;
+  virtual bool run_alone(ledger&, client_number, server_time) { return false; }
+  /// Throws crosslock::error for a refusal, with the rows as they should be.
+  virtual void run(seam::line_server& line) = 0;
 
  private:
   friend class connection;
-  enum class state { pending, taken, leads, done };
-
   const member& from_;
   const verb what_;
   const time_point give_up_;
-  seam::park_word news_{0};
-  state is_ = state::pending;
+  seam::passenger caller_;
+  bool taken_ = false;  ///< into somebody's transaction: it is too late to give up
   std::exception_ptr failure_;
 };
 
@@ -83,25 +83,25 @@ class plain_job final : public job {
  public:
   plain_job(const member& from, verb what, time_point give_up, Run run)
       : job{from, what, give_up}, run_{std::move(run)} {}
-  void run(clerk& clerk) override { run_(clerk); }
+  void run(seam::line_server& line) override { run_(line); }
 
  private:
   Run run_;
 };
 
-struct place {
+struct database_location {
   std::string path{};
   durability keeps = durability::normal;
 
-  friend bool operator==(const place&, const place&) = default;
+  friend bool operator==(const database_location&, const database_location&) = default;
 };
 
 /// Thread-safe.
 class connection {
  public:
   /// The one there is in this process, or a new one.
-  static std::shared_ptr<connection> to(const place& place, seam::clock& clock);
-  connection(place place, seam::clock& clock);
+  static std::shared_ptr<connection> to(const database_location& location, seam::clock& clock);
+  connection(database_location location, seam::clock& clock);
   ~connection();
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
@@ -122,7 +122,7 @@ class connection {
   /// It hears of nothing any more. Fails silently: others find out when this process has gone.
   void leave(member& leaving) noexcept;
   std::shared_ptr<wake_file> wake() const;
-  const place& where() const noexcept { return place_; }
+  const database_location& where() const noexcept { return location_; }
   /// Whether the files still are those at their paths. The next write opens them anew if not.
   bool files_in_place();
   /// How many wait for the writer that is under way.
@@ -131,23 +131,27 @@ class connection {
  private:
   /// A handle with its statements.
   struct opened {
-    opened(const place& place, seam::clock& clock);
+    opened(const database_location& location, seam::clock& clock);
 
     database base;
     std::optional<ledger> rows;
   };
 
-  void open();
-  void open_once();
-  void close() noexcept;
+  void open() CROSSLOCK_REQUIRES(reading_);
+  void open_once() CROSSLOCK_REQUIRES(reading_);
+  void close() noexcept CROSSLOCK_REQUIRES(reading_);
   void map_wake_file();
+  /// For the one who leads. Nobody else changes it, so it is read without the mutex.
+  wake_file& leaders_wake() const noexcept CROSSLOCK_NO_ANALYSIS { return *wake_; }
   /// Of the database and of SQLite's files beside it; zero for one that is not there.
   using identities = std::array<std::pair<dev_t, ino_t>, 3>;
   identities look_at_files() const;
   bool same_database() const;
-  void open_anew();
+  void open_anew() CROSSLOCK_REQUIRES(reading_);
   void reopen_if_replaced();
   void enter_all_again();
+  /// In the transaction that is open.
+  client_number put_on_list(const member& one);
   bool wait_until_led(job& wanted);
   void lead(job& mine);
   bool carry_out(job& mine, std::vector<job*>& batch, std::vector<notice>& notices);
@@ -162,20 +166,20 @@ class connection {
   void visit(const notice& news) noexcept;
   void sweep_if_due(time_point now);
 
-  const place place_;
+  const database_location location_;
   seam::clock& clock_;
   const surroundings here_;
   std::atomic<bool> replaced_{false};
 
-  mutable std::mutex mutex_;
-  std::deque<job*> pending_;
-  bool writing_ = false;
-  std::unordered_map<client_number, member*> members_;
-  std::shared_ptr<wake_file> wake_;
-  identities files_{};
+  mutable seam::mutex mutex_;
+  std::deque<job*> pending_ CROSSLOCK_GUARDED_BY(mutex_);
+  seam::seat seat_ CROSSLOCK_GUARDED_BY(mutex_);  ///< of whoever writes
+  std::unordered_map<client_number, member*> members_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::shared_ptr<wake_file> wake_ CROSSLOCK_GUARDED_BY(mutex_);
+  identities files_ CROSSLOCK_GUARDED_BY(mutex_){};
 
-  std::mutex reading_;
-  std::unique_ptr<opened> reader_;  // by whoever has reading_
+  seam::mutex reading_;
+  std::unique_ptr<opened> reader_ CROSSLOCK_GUARDED_BY(reading_);
 
   // By the one who leads.
   std::unique_ptr<opened> writer_;

@@ -11,20 +11,22 @@ namespace crosslock::sqlite {
 namespace {
 
 struct open_one {
-  place where;
+  database_location where;
   const seam::clock* clock;
   std::weak_ptr<connection> there;
 };
 
 constinit seam::fork_safe_mutex guarding_open_ones;
 // Never destroyed: clients of static objects may outlive every other static.
-constinit std::vector<open_one>* open_ones = nullptr;
+constinit std::vector<open_one>* open_ones CROSSLOCK_GUARDED_BY(guarding_open_ones) = nullptr;
 
-std::shared_ptr<connection> find_open_one(const place& place, const seam::clock& clock) {
+std::shared_ptr<connection> find_open_one(const database_location& location,
+                                          const seam::clock& clock)
+    CROSSLOCK_REQUIRES(guarding_open_ones) {
   if (open_ones == nullptr) open_ones = new std::vector<open_one>;
   std::erase_if(*open_ones, [](const open_one& each) { return each.there.expired(); });
   for (const open_one& each : *open_ones) {
-    if (each.where == place && each.clock == &clock) return each.there.lock();
+    if (each.where == location && each.clock == &clock) return each.there.lock();
   }
   return nullptr;
 }
@@ -36,56 +38,57 @@ bool muted() {
 
 }  // namespace
 
-std::shared_ptr<connection> connection::to(const place& place, seam::clock& clock) {
+std::shared_ptr<connection> connection::to(const database_location& location, seam::clock& clock) {
   refuse_after_fork();
   {
-    const std::lock_guard guard{guarding_open_ones};
-    if (auto found = find_open_one(place, clock)) return found;
+    const seam::lock_guard guard{guarding_open_ones};
+    if (auto found = find_open_one(location, clock)) return found;
   }
-  auto fresh = std::make_shared<connection>(place, clock);
-  const std::lock_guard guard{guarding_open_ones};
-  if (auto found = find_open_one(place, clock)) return found;  // somebody else was faster
-  open_ones->push_back({place, &clock, fresh});
+  auto fresh = std::make_shared<connection>(location, clock);
+  const seam::lock_guard guard{guarding_open_ones};
+  if (auto found = find_open_one(location, clock)) return found;  // somebody else was faster
+  open_ones->push_back({location, &clock, fresh});
   return fresh;
 }
 
 void connection::enter(member& fresh) {
   const time_point give_up = clock_.now() + std::chrono::seconds{5};
   write(fresh, verb::connect, give_up,
-        [&](clerk& clerk) { fresh.number_.store(clerk.add_client(fresh.who_, fresh.pid_)); });
-  const std::lock_guard guard{mutex_};
+        [&](seam::line_server&) { fresh.number_.store(put_on_list(fresh)); });
+  const seam::lock_guard guard{mutex_};
   members_.emplace(fresh.number(), &fresh);
 }
 
 void connection::leave(member& leaving) noexcept {
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     std::erase_if(members_, [&](const auto& each) { return each.second == &leaving; });
   }
-  for (;;) {
-    const std::uint32_t seen = leaving.last_visit_over_.load();
-    {
-      const std::lock_guard guard{mutex_};
-      if (leaving.visits_ == 0) break;
-    }
-    clock_.park(leaving.last_visit_over_, seen, time_point::max());
-  }
+  seam::park_unless(clock_, leaving.last_visit_over_, [&]() -> std::optional<time_point> {
+    const seam::lock_guard guard{mutex_};
+    return leaving.visits_ == 0 ? std::nullopt : std::optional{time_point::max()};
+  });
   try {
     const time_point give_up = clock_.now() + std::chrono::seconds{1};
-    write(leaving, verb::close, give_up, [&](clerk& clerk) { clerk.remove_client(leaving.pid_); });
+    write(leaving, verb::close, give_up, [&](seam::line_server&) {
+      remove_client(writer_->base, process_of(leaving.pid_, here_.self), leaving.number());
+    });
   } catch (const std::exception&) {
     // The row stays until somebody finds that this process has gone.
   }
 }
 
+client_number connection::put_on_list(const member& one) {
+  return add_client(writer_->base, process_of(one.pid_, here_.self), one.who_, clock_.now());
+}
+
 /// In a database that took the place of the old one.
 void connection::enter_all_again() {
   writer_->rows->begin_writing();
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   std::unordered_map<client_number, member*> again;
   for (const auto& [former, each] : members_) {
-    each->number_.store(
-        add_client(writer_->base, process_of(each->pid_, here_.self), each->who_, clock_.now()));
+    each->number_.store(put_on_list(*each));
     again.emplace(each->number(), each);
   }
   writer_->rows->commit();
@@ -93,13 +96,13 @@ void connection::enter_all_again() {
 }
 
 bool connection::is_member(client_number client) const {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return members_.contains(client);
 }
 
 std::vector<client_number> connection::member_numbers() const {
   std::vector<client_number> numbers;
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   for (const auto& [number, each] : members_) numbers.push_back(number);
   return numbers;
 }
@@ -108,9 +111,9 @@ void connection::tell_others(const std::vector<notice>& notices) noexcept {
   for (const notice& each : notices) {
     if (is_member(each.client) || muted()) continue;
     if (each.client == watchers) {
-      wake_->tell_watchers(each.name_hash, clock_.now());
+      leaders_wake().tell_watchers(each.name_hash, clock_.now());
     } else {
-      wake_->post(each.client, each.name_hash);
+      leaders_wake().post(each.client, each.name_hash);
     }
   }
 }
@@ -125,7 +128,7 @@ void connection::tell_members(const std::vector<notice>& notices) noexcept {
 void connection::visit(const notice& news) noexcept {
   member* whom = nullptr;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     const auto found = members_.find(news.client);
     if (found == members_.end()) return;
     whom = found->second;
@@ -138,7 +141,7 @@ void connection::visit(const notice& news) noexcept {
   }
   seam::park_word& over = whom->last_visit_over_;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     over.fetch_add(1);
     --whom->visits_;  // it may be gone from now on
   }

@@ -105,28 +105,28 @@ class query {
   query(const query&) = delete;
   query& operator=(const query&) = delete;
 
-  query& bind(int place, std::int64_t number) {
-    sqlite3_bind_int64(statement_.handle_, place, number);
+  query& bind(int index, std::int64_t number) {
+    sqlite3_bind_int64(statement_.handle_, index, number);
     return *this;
   }
-  query& bind(int place, std::string_view text) {
-    sqlite3_bind_text(statement_.handle_, place, text.data(), static_cast<int>(text.size()),
+  query& bind(int index, std::string_view text) {
+    sqlite3_bind_text(statement_.handle_, index, text.data(), static_cast<int>(text.size()),
                       SQLITE_STATIC);
     return *this;
   }
-  query& bind(int place, const owner_id& owner) {
+  query& bind(int index, const owner_id& owner) {
     const auto& bytes = owner.bytes();
-    sqlite3_bind_blob(statement_.handle_, place, bytes.data(), static_cast<int>(bytes.size()),
+    sqlite3_bind_blob(statement_.handle_, index, bytes.data(), static_cast<int>(bytes.size()),
                       SQLITE_STATIC);
     return *this;
   }
-  query& bind_bytes(int place, std::string_view bytes) {
-    sqlite3_bind_blob64(statement_.handle_, place, bytes.data() ? bytes.data() : "", bytes.size(),
+  query& bind_bytes(int index, std::string_view bytes) {
+    sqlite3_bind_blob64(statement_.handle_, index, bytes.data() ? bytes.data() : "", bytes.size(),
                         SQLITE_STATIC);
     return *this;
   }
-  query& bind_null(int place) {
-    sqlite3_bind_null(statement_.handle_, place);
+  query& bind_null(int index) {
+    sqlite3_bind_null(statement_.handle_, index);
     return *this;
   }
 

@@ -19,101 +19,126 @@ thread_local const seam::engine* visited = nullptr;
 /// So many renewals go into one transaction: others must get their turn.
 constexpr std::size_t renewals_at_once = 512;
 
-seam::grant make_grant(const seam::claim& claim, const holder& mine, time_point sent, bool wanted) {
+seam::grant make_grant(const seam::claim& claim, const seam::given& given, time_point sent) {
   return {.name = claim.name,
           .owner = claim.owner,
-          .first = fence{mine.first},
-          .last = fence{mine.last},
-          .lease = mine.lease,
+          .first = given.first,
+          .last = given.last,
+          .lease = given.lease,
           .sent = sent,
           .offer = false,
-          .wanted = wanted};
+          .wanted = given.wanted};
+}
+
+error to_error(const seam::refusal& no) { return make_error(no.code, no.text); }
+
+void renew_one(seam::line_server& line, seam::renewal& item) {
+  const auto outcome = line.renew({.name = item.held.name,
+                                   .owner = item.held.owner,
+                                   .first = item.held.first,
+                                   .last = item.held.last,
+                                   .lease = item.lease,
+                                   .want_fences = item.want_fences,
+                                   .share = item.share,
+                                   .detach = item.detach});
+  using result = seam::renewal::result;
+  item.outcome = outcome.renewed ? result::renewed : result::lost;
+  item.granted_lease = outcome.lease;
+  item.more_first = outcome.more_first;
+  item.more_last = outcome.more_last;
+  item.wanted = outcome.wanted;
 }
 
 class ask_job final : public job {
  public:
   ask_job(const member& from, const seam::claim& claim, const remembered& before,
-          crowd_hint& crowds, time_point give_up)
+          contention_hint& contention, time_point give_up)
       : job{from, verb::ask, give_up},
         claim_{claim},
         before_{before},
-        crowds_{crowds},
+        contention_{contention},
         hash_{wake_file::hash_of(claim.name->view())} {}
 
-  bool run_alone(ledger& rows, client_number from, time_point now) override {
-    // The clerk refuses what cannot be given, and knows more about upgrades.
+  bool run_alone(ledger& rows, client_number from, server_time now) override {
+    // The line server refuses what cannot be given, and knows more about upgrades.
     const bool simple = !claim_.upgrade && claim_.permits >= 1 && claim_.permits <= claim_.of;
     if (before_.asked_before || !simple) return false;
-    if (crowds_.crowded(hash_)) return false;
-    holder fresh{.owner = claim_.owner,
-                 .want = seam::wish_of(claim_),
-                 .lease = claim_.lease,
-                 .ends = now + claim_.lease,
-                 .since = now,
-                 .client = from};
-    const auto first = rows.take_free(claim_.name->view(), fresh);
+    if (contention_.contended(hash_)) return false;
+    const auto first = rows.take_free(claim_.name->view(), {.owner = claim_.owner,
+                                                            .demand = seam::demand_of(claim_),
+                                                            .lease = claim_.lease,
+                                                            .ends = now + claim_.lease,
+                                                            .since = now,
+                                                            .client = from});
     if (!first) return false;
-    fresh.first = *first;
-    fresh.last = *first + seam::fence_block - 1;
-    outcome = {seam::ask_result::granted, fresh, false, 0, {}};
+    const fence last{*first + seam::fence_block - 1};
+    outcome = {.result = seam::ask_result::granted,
+               .granted = {fence{*first}, last, claim_.lease, false},
+               .ticket = 0,
+               .look_after = {}};
     return true;
   }
-  void run(clerk& clerk) override {
-    outcome = clerk.ask(claim_, before_);
-    crowds_.note(hash_, outcome.result != seam::ask_result::granted || outcome.wanted);
+  void run(seam::line_server& line) override {
+    const auto answer = line.ask(claim_, before_);
+    if (const auto* const no = std::get_if<seam::refusal>(&answer)) throw to_error(*no);
+    outcome = std::get<seam::ask_answer>(answer);
+    const bool granted = outcome.result == seam::ask_result::granted;
+    contention_.note(hash_, !granted || outcome.granted.wanted);
   }
 
-  ask_outcome outcome;
+  seam::ask_answer outcome;
 
  private:
   const seam::claim& claim_;
   const remembered before_;
-  crowd_hint& crowds_;
+  contention_hint& contention_;
   const std::uint32_t hash_;
 };
 
 class release_job final : public job {
  public:
-  release_job(const member& from, const seam::grant& grant, crowd_hint& crowds, time_point give_up)
+  release_job(const member& from, const seam::grant& grant, contention_hint& contention,
+              time_point give_up)
       : job{from, verb::release, give_up},
         grant_{grant},
-        crowds_{crowds},
+        contention_{contention},
         hash_{wake_file::hash_of(grant.name->view())} {}
 
-  bool run_alone(ledger& rows, client_number, time_point now) override {
-    if (crowds_.crowded(hash_)) return false;
+  bool run_alone(ledger& rows, client_number, server_time now) override {
+    if (contention_.contended(hash_)) return false;
     if (!rows.give_back_alone(grant_.name->view(), grant_.owner, grant_.first.value(), now)) {
       return false;
     }
     answer = seam::release_answer::released;
     return true;
   }
-  void run(clerk& clerk) override {
-    bool left_alone = false;
-    answer = clerk.release(grant_, left_alone);
-    crowds_.note(hash_, !left_alone);
+  void run(seam::line_server& line) override {
+    const auto outcome = line.release(grant_.name, grant_.owner, grant_.first);
+    answer = outcome.answer;
+    contention_.note(hash_, !outcome.left_alone);
   }
 
   seam::release_answer answer = seam::release_answer::not_owner;
 
  private:
   const seam::grant& grant_;
-  crowd_hint& crowds_;
+  contention_hint& contention_;
   const std::uint32_t hash_;
 };
 
 }  // namespace
 
-engine::engine(const place& place, identity who, seam::turn& turn, seam::clock& clock)
-    : turn_{turn},
+engine::engine(const database_location& location, identity who, seam::engine_events& events,
+               seam::clock& clock)
+    : events_{events},
       clock_{clock},
-      connection_{connection::to(place, clock)},
+      connection_{connection::to(location, clock)},
       self_{std::move(who.text), who.pid, [this](std::uint32_t name_hash) { hear(name_hash); }},
       listener_{*connection_,
                 self_,
                 interests_,
                 cells_,
-                turn,
+                events,
                 clock,
                 [this](const std::vector<listener::posted_ask>& asks) { answer_asks(asks); }} {
   connection_->enter(self_);
@@ -140,22 +165,23 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   const remembered before = interests_.asking(claim);
   listener_.attend();
   const time_point sent = clock_.now();
-  ask_job wanted{self_, claim, before, crowds_, give_up};
+  ask_job wanted{self_, claim, before, contention_, give_up};
   try {
     connection_->write(wanted);
   } catch (const error& why) {
     note_failure(claim, before, why);
     throw;
   }
-  return settle(claim, wanted.outcome, sent);
+  return note_answer(claim, wanted.outcome, sent);
 }
 
-seam::answer engine::settle(const seam::claim& claim, const ask_outcome& outcome, time_point sent) {
+seam::answer engine::note_answer(const seam::claim& claim, const seam::ask_answer& outcome,
+                                 time_point sent) {
   seam::answer answer{.result = outcome.result, .granted = {}, .look_after = outcome.look_after};
   switch (outcome.result) {
     case seam::ask_result::granted:
       interests_.holding(claim.name, claim.owner);
-      answer.granted = make_grant(claim, outcome.mine, sent, outcome.wanted);
+      answer.granted = make_grant(claim, outcome.granted, sent);
       break;
     case seam::ask_result::in_line:
       interests_.waiting(*claim.name, claim.owner, outcome.ticket, outcome.near);
@@ -185,48 +211,48 @@ void engine::ask_async(const seam::claim& claim, time_point give_up) {
 void engine::answer_asks(const std::vector<listener::posted_ask>& asks) {
   struct under_way {
     remembered before;
-    std::variant<ask_outcome, error> result;
+    std::variant<seam::ask_answer, seam::refusal> heard{};
+    std::optional<error> failure{};
   };
   std::vector<under_way> each;
   time_point give_up = time_point::max();
   for (const auto& ask : asks) {
-    each.push_back({interests_.asking(ask.claim), ask_outcome{}});
+    each.push_back({interests_.asking(ask.claim)});
     give_up = std::min(give_up, ask.give_up);
   }
   const time_point sent = clock_.now();
   try {
-    connection_->write(self_, verb::ask, give_up, [&](clerk& clerk) {
+    connection_->write(self_, verb::ask, give_up, [&](seam::line_server& line) {
       for (std::size_t i = 0; i < asks.size(); ++i) {
-        try {
-          each[i].result = clerk.ask(asks[i].claim, each[i].before);
-        } catch (const fault&) {
-          throw;
-        } catch (const error& refusal) {
-          each[i].result = refusal;
-        }
+        each[i].heard = line.ask(asks[i].claim, each[i].before);
       }
     });
   } catch (const error& why) {
-    for (under_way& one : each) one.result = why;
+    for (under_way& one : each) one.failure = why;
   } catch (const std::exception& why) {
-    for (under_way& one : each) one.result = make_error(errc::unreachable, why.what());
+    for (under_way& one : each) one.failure = make_error(errc::unreachable, why.what());
   }
   for (std::size_t i = 0; i < asks.size(); ++i) {
     const seam::claim& claim = asks[i].claim;
     const seam::claim_key key{*claim.name, claim.owner};
-    if (const auto* const why = std::get_if<error>(&each[i].result)) {
+    std::optional<error>& why = each[i].failure;
+    if (const auto* const no = std::get_if<seam::refusal>(&each[i].heard); no && !why) {
+      why = to_error(*no);
+    }
+    if (why) {
       note_failure(claim, each[i].before, *why);
-      turn_.failed(key, *why);
+      events_.failed(key, *why);
     } else {
-      turn_.answered(key, settle(claim, std::get<ask_outcome>(each[i].result), sent));
+      events_.answered(claim, note_answer(claim, std::get<seam::ask_answer>(each[i].heard), sent));
     }
   }
 }
 
 void engine::withdraw(const seam::claim& claim, time_point give_up) {
   const remembered last = interests_.forget(*claim.name, claim.owner);
-  connection_->write(self_, verb::withdraw, give_up,
-                     [&](clerk& clerk) { clerk.withdraw(*claim.name, claim.owner, last.ticket); });
+  connection_->write(self_, verb::withdraw, give_up, [&](seam::line_server& line) {
+    line.withdraw(claim.name, claim.owner, {true, last.ticket});
+  });
 }
 
 void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
@@ -247,8 +273,8 @@ void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
 void engine::renew_part(std::span<seam::renewal*> part, time_point give_up) {
   const time_point sent = clock_.now();
   try {
-    connection_->write(self_, verb::renew, give_up, [&](clerk& clerk) {
-      for (seam::renewal* const one : part) clerk.renew(*one);
+    connection_->write(self_, verb::renew, give_up, [&](seam::line_server& line) {
+      for (seam::renewal* const one : part) renew_one(line, *one);
     });
   } catch (...) {
     // What was decided was not committed.
@@ -264,7 +290,7 @@ void engine::renew_part(std::span<seam::renewal*> part, time_point give_up) {
 
 seam::release_answer engine::release(const seam::grant& grant, time_point give_up) {
   interests_.forget(*grant.name, grant.owner);
-  release_job wanted{self_, grant, crowds_, give_up};
+  release_job wanted{self_, grant, contention_, give_up};
   connection_->write(wanted);
   return wanted.answer;
 }
@@ -273,27 +299,29 @@ std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam
                                          time_point give_up) {
   seam::refuse_lease(offered, next.lease);
   const time_point sent = clock_.now();
-  std::optional<holder> taken;
-  bool wanted = false;
-  connection_->write(self_, verb::adopt, give_up,
-                     [&](clerk& clerk) { taken = clerk.adopt(detached, next, wanted); });
+  std::optional<seam::given> taken;
+  connection_->write(self_, verb::adopt, give_up, [&](seam::line_server& line) {
+    taken = line.adopt(detached.owner, detached.first, next);
+  });
   if (!taken) return std::nullopt;
   interests_.holding(next.name, next.owner);
   listener_.attend();
-  return make_grant(next, *taken, sent, wanted);
+  return make_grant(next, *taken, sent);
 }
 
 bool engine::break_lock(const lock_name& name, owner_id owner, time_point give_up) {
   bool broken = false;
+  const auto shared = std::make_shared<const lock_name>(name);
   connection_->write(self_, verb::break_lock, give_up,
-                     [&](clerk& clerk) { broken = clerk.break_lock(name, owner); });
+                     [&](seam::line_server& line) { broken = line.break_lock(shared, owner); });
   return broken;
 }
 
 lock_info engine::look(const lock_name& name, time_point give_up) {
   lock_info info;
   connection_->read(give_up, [&](ledger& rows, const process_id& self) {
-    info = inspect(rows, name.view(), self, clock_.now());
+    table_rows tables{rows, self, clock_.now()};
+    info = seam::line_server{tables}.look(name.view());
   });
   return info;
 }
@@ -301,10 +329,8 @@ lock_info engine::look(const lock_name& name, time_point give_up) {
 std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up) {
   std::vector<lock_info> infos;
   connection_->read(give_up, [&](ledger& rows, const process_id& self) {
-    for (const std::string& name : rows.names_from(prefix)) {
-      lock_info info = inspect(rows, name, self, clock_.now());
-      if (!info.holders.empty() || !info.line.empty()) infos.push_back(std::move(info));
-    }
+    table_rows tables{rows, self, clock_.now()};
+    infos = seam::line_server{tables}.list(prefix);
   });
   return infos;
 }
@@ -329,20 +355,21 @@ seam::swap_answer engine::swap_cell(const seam::cell_swap& wanted, time_point gi
   seam::refuse_long_value(offered.name, wanted);
   seam::swap_answer answer;
   connection_->write(self_, verb::cell, give_up,
-                     [&](clerk& clerk) { answer = clerk.swap_cell(wanted); });
+                     [&](seam::line_server& line) { answer = line.swap_cell(wanted); });
   return answer;
 }
 
 std::optional<seam::cell> engine::open_cell(const lock_name& name, fence token,
                                             time_point give_up) {
   std::optional<seam::cell> found;
+  const auto shared = std::make_shared<const lock_name>(name);
   connection_->write(self_, verb::cell, give_up,
-                     [&](clerk& clerk) { found = clerk.open_cell(name, token); });
+                     [&](seam::line_server& line) { found = line.open_cell(shared, token); });
   return found;
 }
 
 std::vector<seam::finding> engine::examine(time_point) {
-  const place& where = connection_->where();
+  const database_location& where = connection_->where();
   const bool full = where.keeps == durability::full;
   return {{.weight = seam::severity::note,
            .topic = "reach",

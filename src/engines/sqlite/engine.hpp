@@ -3,7 +3,7 @@
 
 #include "engine/engine.hpp"
 #include "engines/sqlite/connection.hpp"
-#include "engines/sqlite/crowd_hint.hpp"
+#include "engines/sqlite/contention_hint.hpp"
 #include "engines/sqlite/interests.hpp"
 #include "engines/sqlite/listener.hpp"
 
@@ -40,10 +40,11 @@ inline constexpr seam::traits offered{.name = "sqlite",
                                       .lease_min = std::chrono::milliseconds{10},
                                       .lease_max = std::chrono::hours{24}};
 
-/// `turn` and `clock` outlive it.
+/// `events` and `clock` outlive it.
 class engine final : public seam::engine {
  public:
-  engine(const place& place, identity who, seam::turn& turn, seam::clock& clock);
+  engine(const database_location& location, identity who, seam::engine_events& events,
+         seam::clock& clock);
   ~engine() override;
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;
@@ -70,19 +71,20 @@ class engine final : public seam::engine {
   void abandon() noexcept override;
 
  private:
-  seam::answer settle(const seam::claim& claim, const ask_outcome& outcome, time_point sent);
+  seam::answer note_answer(const seam::claim& claim, const seam::ask_answer& outcome,
+                           time_point sent);
   void renew_part(std::span<seam::renewal*> part, time_point give_up);
   void hear(std::uint32_t name_hash);
   void note_failure(const seam::claim& claim, const remembered& before, const error& why);
   void answer_asks(const std::vector<listener::posted_ask>& asks);
 
-  seam::turn& turn_;
+  seam::engine_events& events_;
   seam::clock& clock_;
   const std::shared_ptr<connection> connection_;
   member self_;
   interests interests_;
   seam::watched_cells cells_;
-  crowd_hint crowds_;
+  contention_hint contention_;
   listener listener_;
   bool closed_ = false;
 };

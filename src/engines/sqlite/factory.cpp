@@ -43,13 +43,13 @@ std::unique_ptr<seam::engine> open_sqlite(const seam::opening& opening) {
     throw make_error(errc::invalid_url,
                      "the URL names no file: sqlite:relative.db or sqlite:///absolute.db");
   }
-  place there{.path = {}, .keeps = take_durability(url)};
+  database_location there{.path = {}, .keeps = take_durability(url)};
   const bool make = seam::take_bool(url, "mkdir").value_or(false);
   seam::refuse_leftovers(url);
   if (make) make_directories(url.path);
   there.path = one_path(url.path);
-  require_fit_place(there.path);
-  return std::make_unique<engine>(there, identity{opening.who, opening.process}, opening.turn,
+  require_fit_location(there.path);
+  return std::make_unique<engine>(there, identity{opening.who, opening.process}, opening.events,
                                   opening.clock);
 }
 

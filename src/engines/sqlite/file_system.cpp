@@ -143,7 +143,7 @@ void make_directories(const std::string& path) {
   }
 }
 
-void require_fit_place(const std::string& path) {
+void require_fit_location(const std::string& path) {
   const std::string directory = directory_of(path);
   struct statfs about {};
   struct stat there {};

@@ -17,7 +17,7 @@ void make_directories(const std::string& path);
 /// Throws `invalid_url` when the directory of `path` is missing, or `path` is something else than a
 /// file, `denied` when the directory is not writable for this user, `unsupported` when its file
 /// system is unfit.
-void require_fit_place(const std::string& path);
+void require_fit_location(const std::string& path);
 
 /// Makes an empty file if there is none, for SQLite to fill. In a directory that a group shares
 /// (setgid, and writable for it) the group may write it whatever the umask says, and others have no

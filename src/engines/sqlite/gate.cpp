@@ -23,21 +23,21 @@ bool gate::take_if_open(std::uint32_t as) noexcept {
   return true;
 }
 
-gate::entry gate::enter(time_point give_up, const std::function<bool()>& begin_at_once) {
-  if (take_if_open(taken)) return entry::our_turn;
+gate::admission gate::enter(time_point give_up, const std::function<bool()>& begin_at_once) {
+  if (take_if_open(taken)) return admission::our_turn;
   const time_point came = clock_.now();
   time_point moved = came;
   std::uint32_t entries = words_.entries.load();
   bool woken = false;
   for (;;) {
     std::uint32_t seen = words_.state.load();
-    if (seen == open && take_if_open(crowded)) return entry::our_turn;
+    if (seen == open && take_if_open(contended)) return admission::our_turn;
     // Reserved is for one who has slept here; a newcomer queues up behind.
-    if (seen == reserved && woken && words_.state.compare_exchange_strong(seen, crowded)) {
+    if (seen == reserved && woken && words_.state.compare_exchange_strong(seen, contended)) {
       words_.entries.fetch_add(1, std::memory_order_relaxed);
-      return entry::our_turn;
+      return admission::our_turn;
     }
-    if (seen == taken && !words_.state.compare_exchange_strong(seen, crowded)) continue;
+    if (seen == taken && !words_.state.compare_exchange_strong(seen, contended)) continue;
     const time_point now = clock_.now();
     if (const std::uint32_t latest = words_.entries.load(); latest != entries) {
       entries = latest;
@@ -46,12 +46,12 @@ gate::entry gate::enter(time_point give_up, const std::function<bool()>& begin_a
     if (now - moved >= stuck) {
       moved = now;
       if (begin_at_once()) {
-        words_.state.store(crowded);
+        words_.state.store(contended);
         words_.entries.fetch_add(1, std::memory_order_relaxed);
-        return entry::begun;
+        return admission::begun;
       }
     }
-    if (now >= give_up) return entry::too_late;
+    if (now >= give_up) return admission::too_late;
     if (now - came >= patience) words_.impatient.store(1);
     const std::uint32_t waits_for = words_.state.load();
     // For anything that makes no sense, too: it is stuck, then.

@@ -16,18 +16,18 @@ class gate {
  public:
   gate(gate_words& words, seam::clock& clock) : words_{words}, clock_{clock} {}
 
-  enum class entry {
+  enum class admission {
     our_turn,  ///< nobody of ours is in the way: begin
     begun,     ///< past one who is stuck, and SQLite's lock is ours already
     too_late,  ///< `give_up` came first
   };
   /// `begin_at_once` tries for SQLite's lock without waiting, and keeps it when it gets it.
-  entry enter(time_point give_up, const std::function<bool()>& begin_at_once);
+  admission enter(time_point give_up, const std::function<bool()>& begin_at_once);
   /// After any entry but one that was too late.
   void leave() noexcept;
 
  private:
-  enum state : std::uint32_t { open, taken, crowded, reserved };
+  enum state : std::uint32_t { open, taken, contended, reserved };
 
   bool take_if_open(std::uint32_t as) noexcept;
 

@@ -26,7 +26,7 @@ void interests::become(interest& mine, interest::kind next, bool near) {
 }
 
 remembered interests::asking(const seam::claim& claim) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   interest& mine = find_or_add(claim.name, claim.owner);
   become(mine, interest::kind::asking);
   return {mine.asked_before, mine.ticket};
@@ -34,7 +34,7 @@ remembered interests::asking(const seam::claim& claim) {
 
 void interests::waiting(const lock_name& name, const owner_id& owner, ticket_number ticket,
                         bool near) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   const auto it = find(name, owner);
   // Withdrawn meanwhile; or the grant has overtaken the answer.
   if (it == entries_.end() || it->second.is == interest::kind::holding) return;
@@ -45,7 +45,7 @@ void interests::waiting(const lock_name& name, const owner_id& owner, ticket_num
 }
 
 void interests::holding(const seam::name_ref& name, const owner_id& owner) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   interest& mine = find_or_add(name, owner);
   become(mine, interest::kind::holding);
   mine.ticket = 0;
@@ -53,7 +53,7 @@ void interests::holding(const seam::name_ref& name, const owner_id& owner) {
 }
 
 bool interests::brought(const lock_name& name, const owner_id& owner) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   const auto it = find(name, owner);
   if (it == entries_.end() || it->second.is == interest::kind::holding) return false;
   become(it->second, interest::kind::holding);
@@ -61,13 +61,13 @@ bool interests::brought(const lock_name& name, const owner_id& owner) {
 }
 
 void interests::in_doubt(const lock_name& name, const owner_id& owner) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   const auto it = find(name, owner);
   if (it != entries_.end()) it->second.asked_before = true;
 }
 
 remembered interests::forget(const lock_name& name, const owner_id& owner) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   const auto it = find(name, owner);
   if (it == entries_.end()) return {true, 0};
   const remembered last{true, it->second.ticket};
@@ -77,7 +77,7 @@ remembered interests::forget(const lock_name& name, const owner_id& owner) {
 }
 
 void interests::clear() {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   entries_.clear();
   near_ = 0;
   waiting_ = 0;
@@ -85,7 +85,7 @@ void interests::clear() {
 
 std::vector<interest> interests::about(std::uint32_t name_hash) const {
   std::vector<interest> found;
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   for (auto it = entries_.lower_bound({name_hash, {}});
        it != entries_.end() && it->first.first == name_hash; ++it) {
     found.push_back(it->second);
@@ -95,14 +95,14 @@ std::vector<interest> interests::about(std::uint32_t name_hash) const {
 
 std::vector<interest> interests::all() const {
   std::vector<interest> found;
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   for (const auto& [hash, each] : entries_) found.push_back(each);
   return found;
 }
 
 std::vector<interest> interests::all_waiting() const {
   std::vector<interest> found;
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   if (waiting_ == 0) return found;
   for (const auto& [hash, each] : entries_) {
     if (each.is == interest::kind::waiting) found.push_back(each);
@@ -111,25 +111,25 @@ std::vector<interest> interests::all_waiting() const {
 }
 
 std::size_t interests::near() const {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return near_;
 }
 
 void interests::note_place(const lock_name& name, const owner_id& owner, ticket_number ticket,
                            bool near) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   const auto it = find(name, owner);
   if (it == entries_.end() || it->second.is != interest::kind::waiting) return;
   if (it->second.ticket == ticket) become(it->second, interest::kind::waiting, near);
 }
 
 bool interests::any_waiting() const {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return waiting_ > 0;
 }
 
 bool interests::any() const {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return !entries_.empty();
 }
 

@@ -1,11 +1,11 @@
 // What this client waits for and holds: whose news it wants to hear.
 #pragma once
 
-#include "engines/sqlite/clerk.hpp"
+#include "engine/guarded.hpp"
+#include "engines/sqlite/protocol.hpp"
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -21,6 +21,8 @@ struct interest {
   bool near = false;  ///< waiting, and soon to be the first
   bool asked_before = false;
 };
+
+using seam::remembered;
 
 /// Thread-safe.
 class interests {
@@ -53,15 +55,15 @@ class interests {
                                                    // wake-up tells
   using table = std::map<key, interest>;
 
-  // The mutex is held.
-  table::iterator find(const lock_name& name, const owner_id& owner);
-  interest& find_or_add(const seam::name_ref& name, const owner_id& owner);
-  void become(interest& mine, interest::kind next, bool near = false);
+  table::iterator find(const lock_name& name, const owner_id& owner) CROSSLOCK_REQUIRES(mutex_);
+  interest& find_or_add(const seam::name_ref& name, const owner_id& owner)
+      CROSSLOCK_REQUIRES(mutex_);
+  void become(interest& mine, interest::kind next, bool near = false) CROSSLOCK_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  table entries_;
-  std::size_t near_ = 0;
-  std::size_t waiting_ = 0;
+  mutable seam::mutex mutex_;
+  table entries_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::size_t near_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
+  std::size_t waiting_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace crosslock::sqlite

@@ -25,10 +25,10 @@ constexpr duration attention = 2s;
 }  // namespace
 
 /// What the rows of one name say.
-struct listener::sight {
+struct listener::name_snapshot {
   seam::name_ref name;
   std::vector<holder> holders;
-  std::int64_t waiting = 0;
+  std::int64_t waiting = 0;  ///< rows of those in line, whether they live or not
 };
 
 struct listener::event {
@@ -38,12 +38,13 @@ struct listener::event {
 };
 
 listener::listener(connection& connection, const member& self, interests& interests,
-                   seam::watched_cells& cells, seam::turn& turn, seam::clock& clock, on_asks answer)
+                   seam::watched_cells& cells, seam::engine_events& events, seam::clock& clock,
+                   on_asks answer)
     : connection_{connection},
       self_{self},
       interests_{interests},
       cells_{cells},
-      turn_{turn},
+      events_{events},
       clock_{clock},
       answer_{std::move(answer)} {}
 
@@ -54,7 +55,7 @@ void listener::attend() {
     if (idle_.load(std::memory_order_relaxed) && idle_.exchange(false)) ring();
     return;
   }
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   if (thread_ || stopping_.load()) return;
   // Before it runs: whatever is posted from now on is news to it.
   wake_ = connection_.wake();
@@ -72,7 +73,7 @@ void listener::watch_closely() {
 void listener::post(posted_ask ask) {
   attend();
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     asks_.push_back(std::move(ask));
   }
   ring();
@@ -83,7 +84,7 @@ void listener::ring() noexcept { wake_file::ring(connection_.wake()->mailbox_of(
 void listener::stop() noexcept {
   std::unique_ptr<seam::thread> ending;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     stopping_.store(true);
     ending = std::move(thread_);
   }
@@ -93,7 +94,7 @@ void listener::stop() noexcept {
 }
 
 bool listener::is_current() const noexcept {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   return thread_ && thread_->is_current();
 }
 
@@ -143,7 +144,7 @@ void listener::sleep(std::uint32_t seen) {
 void listener::answer_asks() {
   std::vector<posted_ask> asks;
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     asks.swap(asks_);
   }
   if (!asks.empty()) answer_(asks);
@@ -172,7 +173,7 @@ void listener::report_cells(const std::vector<std::uint32_t>& hashes, bool every
   for (const seam::name_ref& cell : cells_.all(clock_.now())) {
     const auto hash = wake_file::hash_of(cell->view());
     const bool told = every || std::ranges::find(hashes, hash) != hashes.end();
-    if (told) turn_.cell_changed(*cell);
+    if (told) events_.cell_changed(*cell);
   }
 }
 
@@ -181,34 +182,49 @@ void listener::hear_about(std::uint32_t name_hash) { hear(interests_.about(name_
 void listener::hear(const std::vector<interest>& about) {
   if (about.empty()) return;
   std::vector<event> events;
-  connection_.read(clock_.now() + 1s, [&](ledger& rows, const process_id&) {
-    sight seen;
+  connection_.read(clock_.now() + 1s, [&](ledger& rows, const process_id& self) {
+    name_snapshot seen;
     for (const interest& one : about) {
       if (!seen.name || *seen.name != *one.name) seen = look_at_rows(rows, one.name);
-      judge(seen, one, events);
+      judge(seen, one, events, [&] { return somebody_lives(rows, *one.name, self); });
     }
   });
   for (const event& one : events) report(one);
 }
 
-listener::sight listener::look_at_rows(ledger& rows, const seam::name_ref& name) {
-  sight seen{name, {}, 0};
+listener::name_snapshot listener::look_at_rows(ledger& rows, const seam::name_ref& name) {
+  name_snapshot seen{name, {}, 0};
   if (const auto row = rows.find(name->view())) {
     seen.holders = rows.holders(name->view(), *row);
     const auto together = row->alone ? 0 : static_cast<std::int64_t>(seen.holders.size());
-    seen.waiting = row->crowd - together;
+    seen.waiting = row->claim_rows - together;
   }
   return seen;
 }
 
-/// What the rows say about one claim of ours.
-void listener::judge(const sight& seen, const interest& one, std::vector<event>& events) {
+/// Whether anybody in line does. Nearly always the first lives.
+bool listener::somebody_lives(ledger& rows, const lock_name& name, const process_id& self) {
+  const server_time now = since_boot(clock_.now());
+  const auto lives = [&](const waiter& one) {
+    return one.place_ends > now && !surely_gone(rows.client(one.client).process, self);
+  };
+  std::vector<waiter> some = rows.waiters_after(name.view(), 0, 1);
+  while (!some.empty() && std::ranges::none_of(some, lives)) {
+    some = rows.waiters_after(name.view(), some.back().ticket, seam::near_places);
+  }
+  return !some.empty();
+}
+
+/// What the rows say about one claim of ours. A grant that is heard of takes who stands in line for
+/// alive, to be quick: at worst it is passed on less often.
+void listener::judge(const name_snapshot& seen, const interest& one, std::vector<event>& events,
+                     const std::function<bool()>& somebody_lives) {
   const auto mine = std::ranges::find(seen.holders, one.owner, &holder::owner);
   const bool held = mine != seen.holders.end();
   if (one.is == interest::kind::holding) {
     if (!held) {
       events.push_back({event::kind::lost, one});
-    } else if (seen.waiting > 0) {
+    } else if (seen.waiting > 0 && somebody_lives()) {
       events.push_back({event::kind::wanted, one});
     }
     return;
@@ -221,8 +237,8 @@ void listener::judge(const sight& seen, const interest& one, std::vector<event>&
                                 .first = fence{mine->first},
                                 .last = fence{mine->last},
                                 .lease = mine->lease,
-                                .sent = mine->ends - mine->lease,
-                                .offer = mine->offer,
+                                .sent = time_point{mine->ends - mine->lease},
+                                .offer = mine->offer_of != 0,
                                 .wanted = seen.waiting > 0}});
 }
 
@@ -230,18 +246,18 @@ void listener::report(const event& one) {
   const seam::claim_key key{*one.whom.name, one.whom.owner};
   switch (one.is) {
     case event::kind::granted:
-      if (interests_.brought(*one.whom.name, one.whom.owner)) turn_.granted(one.grant);
+      if (interests_.brought(*one.whom.name, one.whom.owner)) events_.granted(one.grant);
       return;
     case event::kind::wanted:
-      turn_.wanted(key);
+      events_.wanted(key);
       return;
     case event::kind::lost:
       interests_.forget(*one.whom.name, one.whom.owner);
-      turn_.failed(key, make_error(errc::lost, "'" + one.whom.name->str() +
-                                                   "' was taken from its holder by force"));
+      events_.failed(key, make_error(errc::lost, "'" + one.whom.name->str() +
+                                                     "' was taken from its holder by force"));
       return;
     case event::kind::look_again:
-      turn_.look_again(key);
+      events_.look_again(key);
       return;
   }
 }
@@ -261,7 +277,7 @@ void listener::tick() {
     files_checked_ = last_tick_;
     // Opens them anew; what was held in the old ones is then found to be gone.
     if (!connection_.files_in_place()) {
-      connection_.write(self_, verb::connect, last_tick_ + 1s, [](clerk&) {});
+      connection_.write(self_, verb::connect, last_tick_ + 1s, [](seam::line_server&) {});
     }
   }
   watch_lives(interests_.all_waiting());
@@ -272,12 +288,14 @@ void listener::watch_lives(const std::vector<interest>& waiting) {
   std::vector<event> events;
   connection_.read(clock_.now() + 1s, [&](ledger& rows, const process_id& self) {
     for (const interest& one : waiting) {
-      const auto before = rows.waiters_before(one.name->view(), one.ticket, near_places);
-      const bool near = before < near_places;
+      const auto before = rows.waiters_before(one.name->view(), one.ticket, seam::near_places);
+      const bool near = before < seam::near_places;
       if (near != one.near) interests_.note_place(*one.name, one.owner, one.ticket, near);
       if (!near) continue;
-      const sight seen = look_at_rows(rows, one.name);
-      const bool dead = std::ranges::any_of(seen.holders, [&](const holder& each) {
+      const auto row = rows.find(one.name->view());
+      if (!row) continue;
+      const auto holders = rows.holders(one.name->view(), *row);
+      const bool dead = std::ranges::any_of(holders, [&](const holder& each) {
         return surely_dead(rows.client(each.client).process, self);
       });
       if (dead) events.push_back({event::kind::look_again, one});

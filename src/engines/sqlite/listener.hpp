@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/guarded.hpp"
 #include "engine/watched_cells.hpp"
 #include "engines/sqlite/connection.hpp"
 #include "engines/sqlite/interests.hpp"
@@ -10,7 +11,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 namespace crosslock::sqlite {
@@ -18,7 +18,7 @@ namespace crosslock::sqlite {
 /// Thread-safe.
 class listener {
  public:
-  /// One ask whose answer goes to turn.
+  /// One ask whose answer goes to events.
   struct posted_ask {
     seam::claim claim;
     time_point give_up;
@@ -26,7 +26,8 @@ class listener {
   using on_asks = std::function<void(const std::vector<posted_ask>&)>;
 
   listener(connection& connection, const member& self, interests& interests,
-           seam::watched_cells& cells, seam::turn& turn, seam::clock& clock, on_asks answer);
+           seam::watched_cells& cells, seam::engine_events& events, seam::clock& clock,
+           on_asks answer);
   ~listener();
   listener(const listener&) = delete;
   listener& operator=(const listener&) = delete;
@@ -43,7 +44,7 @@ class listener {
 
  private:
   struct event;
-  struct sight;
+  struct name_snapshot;
 
   void ring() noexcept;
   void work();
@@ -52,8 +53,10 @@ class listener {
   void hear_news();
   void report_cells(const std::vector<std::uint32_t>& hashes, bool every);
   void hear(const std::vector<interest>& about);
-  static sight look_at_rows(ledger& rows, const seam::name_ref& name);
-  static void judge(const sight& seen, const interest& one, std::vector<event>& events);
+  static name_snapshot look_at_rows(ledger& rows, const seam::name_ref& name);
+  bool somebody_lives(ledger& rows, const lock_name& name, const process_id& self);
+  static void judge(const name_snapshot& seen, const interest& one, std::vector<event>& events,
+                    const std::function<bool()>& somebody_lives);
   void report(const event& one);
   duration tick_length(time_point now) const;
   void sleep(std::uint32_t seen);
@@ -64,7 +67,7 @@ class listener {
   const member& self_;
   interests& interests_;
   seam::watched_cells& cells_;
-  seam::turn& turn_;
+  seam::engine_events& events_;
   seam::clock& clock_;
   const on_asks answer_;
 
@@ -74,9 +77,9 @@ class listener {
   std::atomic<bool> waited_{false};  ///< somebody has begun to wait since the last tick
   std::atomic<bool> stopping_{false};
 
-  mutable std::mutex mutex_;
-  std::unique_ptr<seam::thread> thread_;
-  std::vector<posted_ask> asks_;
+  mutable seam::mutex mutex_;
+  std::unique_ptr<seam::thread> thread_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::vector<posted_ask> asks_ CROSSLOCK_GUARDED_BY(mutex_);
 
   // By the thread itself.
   std::shared_ptr<wake_file> wake_;

@@ -38,6 +38,7 @@ constexpr const char* renew_alone_sql =
     "UPDATE locks SET lease = max(lease, ?4), ends = max(lease, ?4) + ?5, offer = 0 "
     "WHERE name = ?1 AND owner = ?2 AND ?3 BETWEEN first AND last AND ends > ?5 AND crowd = 0";
 
+// `offer` is written as the ticket that was served; whoever reads it asks only whether it is zero.
 constexpr const char* put_sql =
     "INSERT INTO locks (name, top, crowd, owner, client, first, last, lease, ends, since, offer, "
     "mode, permits, of) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) "
@@ -53,21 +54,18 @@ constexpr const char* put_claim_sql =
 
 enum claim_state : std::int64_t { holds = 0, waits = 1 };
 
-time_point time_of(const query& row, int column) {
-  return time_point{duration{row.number(column)}};
-}
-std::int64_t ns(time_point moment) { return moment.time_since_epoch().count(); }
+duration time_of(const query& row, int column) { return duration{row.number(column)}; }
 
-seam::wish read_wish(const query& row, int column) {
+seam::demand read_demand(const query& row, int column) {
   return {.mode = static_cast<claim_mode>(row.number(column)),
           .permits = static_cast<std::int32_t>(row.number(column + 1)),
           .of = static_cast<std::int32_t>(row.number(column + 2))};
 }
 
-void bind_wish(query& writing, int first, const seam::wish& want) {
-  writing.bind(first, static_cast<std::int64_t>(want.mode))
-      .bind(first + 1, want.permits)
-      .bind(first + 2, want.of);
+void bind_demand(query& writing, int first, const seam::demand& demand) {
+  writing.bind(first, static_cast<std::int64_t>(demand.mode))
+      .bind(first + 1, demand.permits)
+      .bind(first + 2, demand.of);
 }
 
 }  // namespace
@@ -89,17 +87,20 @@ ledger::ledger(database& database)
                          " FROM claims WHERE name = ?1 AND state = 0 ORDER BY ticket"},
       put_claim_{database, put_claim_sql},
       remove_claim_{database, "DELETE FROM claims WHERE name = ?1 AND state = ?2 AND ticket = ?3"},
-      next_waiter_{database, "SELECT " CROSSLOCK_CLAIM_COLUMNS
-                             " FROM claims WHERE name = ?1 AND state = 1 AND ticket > ?2 "
-                             "ORDER BY ticket LIMIT 1"},
+      waiters_after_{database, "SELECT " CROSSLOCK_CLAIM_COLUMNS
+                               " FROM claims WHERE name = ?1 AND state = 1 AND ticket > ?2 "
+                               "ORDER BY ticket LIMIT ?3"},
       waiter_with_{database, "SELECT " CROSSLOCK_CLAIM_COLUMNS
                              " FROM claims WHERE name = ?1 AND state = 1 AND ticket = ?2"},
       waiter_of_{database, "SELECT " CROSSLOCK_CLAIM_COLUMNS
                            " FROM claims WHERE name = ?1 AND state = 1 AND owner = ?2"},
-      last_ticket_{database, "SELECT max(ticket) FROM claims WHERE name = ?1 AND state = ?2"},
+      last_ticket_{database,
+                   "SELECT max(coalesce((SELECT max(ticket) FROM claims "
+                   "WHERE name = ?1 AND state = 0), 0), coalesce((SELECT max(ticket) FROM claims "
+                   "WHERE name = ?1 AND state = 1), 0))"},
       waiters_before_{database,
-                      "SELECT count(*) FROM (SELECT 1 FROM claims "
-                      "WHERE name = ?1 AND state = 1 AND ticket < ?2 LIMIT ?3)"},
+                      "SELECT count(*) FROM (SELECT 1 FROM claims WHERE name = ?1 AND state = 1 "
+                      "AND ticket > ?4 AND ticket < ?2 LIMIT ?3)"},
       names_{database,
              "SELECT name FROM locks WHERE name >= ?1 AND (owner IS NOT NULL OR crowd > 0) "
              "ORDER BY name"},
@@ -117,9 +118,9 @@ std::optional<std::int64_t> ledger::take_free(std::string_view name, const holde
       .bind(2, fresh.owner)
       .bind(3, fresh.client)
       .bind(4, fresh.lease.count())
-      .bind(5, ns(fresh.ends))
-      .bind(6, ns(fresh.since));
-  bind_wish(taking, 7, fresh.want);
+      .bind(5, fresh.ends.count())
+      .bind(6, fresh.since.count());
+  bind_demand(taking, 7, fresh.demand);
   if (!taking.step()) return std::nullopt;
   const std::int64_t first = taking.number(0);
   taking.run();  // a statement that returns rows is complete only after its last one
@@ -127,41 +128,40 @@ std::optional<std::int64_t> ledger::take_free(std::string_view name, const holde
 }
 
 bool ledger::give_back_alone(std::string_view name, const owner_id& owner, std::int64_t fence,
-                             time_point now) {
+                             server_time now) {
   return query{give_back_alone_}
              .bind(1, name)
              .bind(2, owner)
              .bind(3, fence)
-             .bind(4, ns(now))
+             .bind(4, now.count())
              .run() > 0;
 }
 
 bool ledger::renew_alone(std::string_view name, const owner_id& owner, std::int64_t fence,
-                         duration lease, time_point now) {
+                         duration lease, server_time now) {
   return query{renew_alone_}
              .bind(1, name)
              .bind(2, owner)
              .bind(3, fence)
              .bind(4, lease.count())
-             .bind(5, ns(now))
+             .bind(5, now.count())
              .run() > 0;
 }
 
 std::optional<lock_row> ledger::find(std::string_view name) {
   query row{find_};
   if (!row.bind(1, name).step()) return std::nullopt;
-  lock_row found{.top = row.number(0), .crowd = row.number(1), .alone = {}};
+  lock_row found{.top = row.number(0), .claim_rows = row.number(1), .alone = {}};
   if (row.is_null(2)) return found;
   found.alone = holder{.owner = row.owner(2),
-                       .want = read_wish(row, 10),
+                       .demand = read_demand(row, 10),
                        .first = row.number(4),
                        .last = row.number(5),
                        .lease = duration{row.number(6)},
                        .ends = time_of(row, 7),
                        .since = time_of(row, 8),
                        .client = row.number(3),
-                       .offer = row.number(9) != 0,
-                       .ticket = 0};
+                       .offer_of = row.number(9)};
   return found;
 }
 
@@ -172,7 +172,7 @@ std::int64_t ledger::fence_floor() {
 
 void ledger::put(std::string_view name, const lock_row& row) {
   query writing{put_};
-  writing.bind(1, name).bind(2, row.top).bind(3, row.crowd);
+  writing.bind(1, name).bind(2, row.top).bind(3, row.claim_rows);
   const holder empty{};
   const holder& one = row.alone ? *row.alone : empty;
   if (row.alone) {
@@ -184,10 +184,10 @@ void ledger::put(std::string_view name, const lock_row& row) {
       .bind(6, one.first)
       .bind(7, one.last)
       .bind(8, one.lease.count())
-      .bind(9, ns(one.ends))
-      .bind(10, ns(one.since))
-      .bind(11, one.offer ? 1 : 0);
-  bind_wish(writing, 12, one.want);
+      .bind(9, one.ends.count())
+      .bind(10, one.since.count())
+      .bind(11, one.offer_of);
+  bind_demand(writing, 12, one.demand);
   writing.run();
 }
 
@@ -201,38 +201,38 @@ std::vector<holder> ledger::sharers(std::string_view name) {
 
 std::vector<holder> ledger::holders(std::string_view name, const lock_row& row) {
   if (row.alone) return {*row.alone};
-  return row.crowd > 0 ? sharers(name) : std::vector<holder>{};
+  return row.claim_rows > 0 ? sharers(name) : std::vector<holder>{};
 }
 
 holder ledger::read_sharer(const query& row) {
   return {.owner = row.owner(1),
-          .want = read_wish(row, 3),
+          .demand = read_demand(row, 3),
           .first = row.number(6),
           .last = row.number(7),
           .lease = duration{row.number(8)},
           .ends = time_of(row, 9),
           .since = time_of(row, 10),
           .client = row.number(2),
-          .offer = row.number(11) != 0,
-          .ticket = row.number(0)};
+          .offer_of = row.number(11),
+          .stored_as = row.number(0)};
 }
 
 void ledger::put_sharer(std::string_view name, const holder& one) {
   query{put_claim_}
       .bind(1, name)
       .bind(2, holds)
-      .bind(3, one.ticket)
+      .bind(3, one.stored_as)
       .bind(4, one.owner)
       .bind(5, one.client)
-      .bind(6, static_cast<std::int64_t>(one.want.mode))
-      .bind(7, one.want.permits)
-      .bind(8, one.want.of)
+      .bind(6, static_cast<std::int64_t>(one.demand.mode))
+      .bind(7, one.demand.permits)
+      .bind(8, one.demand.of)
       .bind(9, one.first)
       .bind(10, one.last)
       .bind(11, one.lease.count())
-      .bind(12, ns(one.ends))
-      .bind(13, ns(one.since))
-      .bind(14, one.offer ? 1 : 0)
+      .bind(12, one.ends.count())
+      .bind(13, one.since.count())
+      .bind(14, one.offer_of)
       .run();
 }
 
@@ -242,7 +242,7 @@ void ledger::remove_sharer(std::string_view name, ticket_number ticket) {
 
 waiter ledger::read_waiter(const query& row) {
   return {.owner = row.owner(1),
-          .want = read_wish(row, 3),
+          .demand = read_demand(row, 3),
           .lease = duration{row.number(8)},
           .place_ends = time_of(row, 9),
           .since = time_of(row, 10),
@@ -251,10 +251,17 @@ waiter ledger::read_waiter(const query& row) {
           .beside = row.is_null(6) ? std::nullopt : std::optional{row.owner(6)}};
 }
 
-std::optional<waiter> ledger::next_waiter(std::string_view name, ticket_number after) {
-  query row{next_waiter_};
-  if (!row.bind(1, name).bind(2, after).step()) return std::nullopt;
-  return read_waiter(row);
+std::vector<waiter> ledger::waiters_after(std::string_view name, ticket_number after,
+                                          std::int64_t most) {
+  std::vector<waiter> found;
+  found.reserve(static_cast<std::size_t>(std::min<std::int64_t>(most, 16)));
+  query row{waiters_after_};
+  row.bind(1, name).bind(2, after).bind(3, most);
+  // Not once more to hear that there are no others.
+  while (static_cast<std::int64_t>(found.size()) < most && row.step()) {
+    found.push_back(read_waiter(row));
+  }
+  return found;
 }
 
 std::optional<waiter> ledger::waiter_with(std::string_view name, ticket_number ticket) {
@@ -270,18 +277,15 @@ std::optional<waiter> ledger::waiter_of(std::string_view name, const owner_id& o
 }
 
 ticket_number ledger::last_ticket(std::string_view name) {
-  ticket_number highest = 0;
-  for (const claim_state state : {holds, waits}) {
-    query row{last_ticket_};
-    if (row.bind(1, name).bind(2, state).step()) highest = std::max(highest, row.number(0));
-  }
-  return highest;
+  query row{last_ticket_};
+  return row.bind(1, name).step() ? row.number(0) : 0;
 }
 
-std::int64_t ledger::waiters_before(std::string_view name, ticket_number ticket,
-                                    std::int64_t most) {
+std::int64_t ledger::waiters_before(std::string_view name, ticket_number ticket, std::int64_t most,
+                                    ticket_number after) {
   query row{waiters_before_};
-  return row.bind(1, name).bind(2, ticket).bind(3, most).step() ? row.number(0) : 0;
+  row.bind(1, name).bind(2, ticket).bind(3, most).bind(4, after);
+  return row.step() ? row.number(0) : 0;
 }
 
 void ledger::put_waiter(std::string_view name, const waiter& one) {
@@ -296,13 +300,13 @@ void ledger::put_waiter(std::string_view name, const waiter& one) {
       .bind(3, one.ticket)
       .bind(4, one.owner)
       .bind(5, one.client)
-      .bind(6, static_cast<std::int64_t>(one.want.mode))
-      .bind(7, one.want.permits)
-      .bind(8, one.want.of)
+      .bind(6, static_cast<std::int64_t>(one.demand.mode))
+      .bind(7, one.demand.permits)
+      .bind(8, one.demand.of)
       .bind_null(10)
       .bind(11, one.lease.count())
-      .bind(12, ns(one.place_ends))
-      .bind(13, ns(one.since))
+      .bind(12, one.place_ends.count())
+      .bind(13, one.since.count())
       .bind(14, 0)
       .run();
 }

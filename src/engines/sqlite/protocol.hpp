@@ -1,11 +1,9 @@
 // The rows a request is about, and the statements that read and write them.
 #pragma once
 
-#include "engine/cell.hpp"
-#include "engine/claim.hpp"
-#include "engine/line_rule.hpp"
 #include "engines/sqlite/database.hpp"
 #include "engines/sqlite/process.hpp"
+#include "line_rules/rows.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -16,48 +14,27 @@
 
 namespace crosslock::sqlite {
 
-using client_number = std::int64_t;
+using seam::cell_row;
+using seam::client_number;
+using seam::holder;
+using seam::server_time;
+using seam::ticket_number;
+using seam::waiter;
+
 inline constexpr client_number nobody = 0;  ///< bound to no process: only its lease counts
 /// Of a notice: whoever watches the cell of that name.
 inline constexpr client_number watchers = -1;
-using ticket_number = std::int64_t;
 
-/// One holder.
-struct holder {
-  owner_id owner{};
-  seam::wish want{};
-  std::int64_t first = 0;
-  std::int64_t last = 0;
-  duration lease{};
-  time_point ends{};
-  time_point since{};
-  client_number client = nobody;
-  bool offer = false;        ///< handed over, and not yet taken up
-  ticket_number ticket = 0;  ///< of those who hold together with others
-};
-
-struct waiter {
-  owner_id owner{};
-  seam::wish want{};
-  duration lease{};
-  time_point place_ends{};
-  time_point since{};
-  client_number client = nobody;
-  ticket_number ticket = 0;
-  std::optional<owner_id> beside{};  ///< upgrades: the shared grant that is not in the way
-};
+/// Rows have the time since boot.
+inline server_time since_boot(time_point moment) noexcept { return moment.time_since_epoch(); }
 
 /// The row of one name.
 struct lock_row {
   std::int64_t top = 0;         ///< the highest fence ever given
-  std::int64_t crowd = 0;       ///< how many rows of claims there are
+  std::int64_t claim_rows = 0;  ///< how many rows of claims there are
   std::optional<holder> alone;  ///< nobody holds it together with him
-};
 
-/// The row of one cell.
-struct cell_row {
-  seam::cell now;
-  owner_id writer{};
+  friend bool operator==(const lock_row&, const lock_row&) = default;
 };
 
 /// Which client hears of which name, once this is committed.
@@ -75,9 +52,9 @@ class ledger {
   // false: it is not that simple, and nothing has happened.
   std::optional<std::int64_t> take_free(std::string_view name, const holder& fresh);
   bool give_back_alone(std::string_view name, const owner_id& owner, std::int64_t fence,
-                       time_point now);
+                       server_time now);
   bool renew_alone(std::string_view name, const owner_id& owner, std::int64_t fence, duration lease,
-                   time_point now);
+                   server_time now);
 
   /// A name that has no row begins with the floor as its highest fence.
   std::optional<lock_row> find(std::string_view name);
@@ -91,13 +68,14 @@ class ledger {
   void put_sharer(std::string_view name, const holder& one);
   void remove_sharer(std::string_view name, ticket_number ticket);
 
-  /// The first waiter whose ticket is higher.
-  std::optional<waiter> next_waiter(std::string_view name, ticket_number after);
+  /// The first ones whose ticket is higher.
+  std::vector<waiter> waiters_after(std::string_view name, ticket_number after, std::int64_t most);
   std::optional<waiter> waiter_with(std::string_view name, ticket_number ticket);
   std::optional<waiter> waiter_of(std::string_view name, const owner_id& owner);
   ticket_number last_ticket(std::string_view name);
-  /// Counted up to `most`.
-  std::int64_t waiters_before(std::string_view name, ticket_number ticket, std::int64_t most);
+  /// Of those whose ticket is higher than `after`; counted up to `most`.
+  std::int64_t waiters_before(std::string_view name, ticket_number ticket, std::int64_t most,
+                              ticket_number after = 0);
   void put_waiter(std::string_view name, const waiter& one);
   void remove_waiter(std::string_view name, ticket_number ticket);
 
@@ -141,7 +119,7 @@ class ledger {
   statement sharers_;
   statement put_claim_;
   statement remove_claim_;
-  statement next_waiter_;
+  statement waiters_after_;
   statement waiter_with_;
   statement waiter_of_;
   statement last_ticket_;

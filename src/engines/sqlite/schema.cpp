@@ -295,7 +295,7 @@ void sweep(database& database, time_point now) {
   database.run(
       "UPDATE locks SET crowd = (SELECT count(*) FROM claims c WHERE c.name = locks.name) "
       "WHERE crowd > 0");
-  // Where somebody waits he serves himself, and his is the first turn.
+  // Where somebody waits he serves himself, and his is the first events.
   run("UPDATE locks SET owner = NULL, since = ends WHERE owner IS NOT NULL AND crowd = 0 "
       "AND ends <= ?1",
       now);

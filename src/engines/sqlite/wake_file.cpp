@@ -126,10 +126,10 @@ wake_file::wake_file(const std::string& database_path) : path_{path_for(database
     errno = code;
     fail(path_, "make room");
   }
-  void* const place =
+  void* const mapped =
       ::mmap(nullptr, sizeof(wake_layout), PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
-  if (place == MAP_FAILED) fail(path_, "map");
-  words_ = static_cast<wake_layout*>(place);
+  if (mapped == MAP_FAILED) fail(path_, "map");
+  words_ = static_cast<wake_layout*>(mapped);
   device_ = about.st_dev;
   inode_ = about.st_ino;
   words_->magic.store(wake_layout::signature);
@@ -169,22 +169,22 @@ void wake_file::watch(std::int64_t client, std::uint32_t name_hash, time_point u
   const std::uint64_t mine = std::uint64_t{name_hash} << 32U | until_s;
   watch_box& box = words_->watches[static_cast<std::uint64_t>(client) % wake_layout::mailboxes];
   for (;;) {
-    std::atomic<std::uint64_t>* place = nullptr;
+    std::atomic<std::uint64_t>* slot = nullptr;
     std::uint64_t there = 0;
     for (auto& each : box.cells) {
       const std::uint64_t found = each.load();
       const bool same = found >> 32U == name_hash;
-      if (!same && (place != nullptr || lasts(found, now_s))) continue;
-      place = &each;
+      if (!same && (slot != nullptr || lasts(found, now_s))) continue;
+      slot = &each;
       there = found;
       if (same) break;
     }
-    if (place == nullptr) {
+    if (slot == nullptr) {
       raise(box.all, until_s, now_s);
       break;
     }
     const bool enough = there >> 32U == name_hash && lasts(there, now_s) && there >= mine;
-    if (enough || place->compare_exchange_strong(there, mine)) break;
+    if (enough || slot->compare_exchange_strong(there, mine)) break;
   }
   raise(words_->watched_until, until_s, now_s);
 }

@@ -23,7 +23,7 @@ struct connection::pending {
 
 /// One of these.
 struct connection::arrival {
-  enum class signal { none, suspended, resumed, ended, beat };
+  enum class signal { none, shortened, suspended, resumed, ended, beat };
   std::unique_ptr<pending> answered{};
   std::optional<event> news{};
   signal what = signal::none;

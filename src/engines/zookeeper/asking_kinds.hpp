@@ -1,7 +1,8 @@
-// The three ways in.
+// The ways in.
 #pragma once
 
-#include "engines/zookeeper/asking.hpp"
+#include "engines/zookeeper/nodes.hpp"
+#include "session/asking_line.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -11,32 +12,16 @@
 
 namespace crosslock::zookeeper {
 
-/// A longer line would not fit into one answer of the server (1 MB, for everybody who lists it).
-inline constexpr std::size_t line_longest = 8192;
-
-/// Mutexes and read-write locks, first come first served.
-class asking_line final : public asking {
+/// Mutexes and read-write locks, first come first served, beside semaphores of the same name.
+class asking_in_line final : public asking_line {
  public:
-  using asking::asking;
+  using asking_line::asking_line;
 
  private:
-  void make() override;
-  void look() override;
-  void find() override;
-  std::vector<request> parents() const override;
-
-  node_kind kind() const;
-  void made(response& listed);
-  void found(response& listed);
-  void list();
-  void judge(response& listed);
-  void judge_line(const name_list& listed);
+  void judge(response& listed) override;
   void refuse_if_semaphore(response& listed);
-  bool refuse_upgrade(const std::vector<seam::wish>& wishes, std::size_t index);
-  void watch(const std::vector<node>& line, const std::vector<seam::wish>& wishes, std::size_t whom,
-             std::optional<std::size_t> beside);
 
-  response made_;
+  response permits_;
 };
 
 /// Semaphores, by Curator's protocol: one at a time in the queue looks at the permits given out,
@@ -49,9 +34,9 @@ class asking_permits final : public asking {
   void make() override;
   void look() override;
   void find() override;
-  std::vector<request> parents() const override;
 
-  std::string leases() const { return mine_->place + "/leases"; }
+  const nodes& words() const { return static_cast<const nodes&>(at_.words); }
+  std::string leases() const { return mine_->name_path + "/leases"; }
   std::vector<sent> survey();
   void made();
   void found();
@@ -79,9 +64,9 @@ class asking_single final : public asking {
   void make() override;
   void look() override;
   void find() override;
-  std::vector<request> parents() const override;
 
-  void see(bool make_when_gone);
+  const nodes& words() const { return static_cast<const nodes&>(at_.words); }
+  void see();
 };
 
 }  // namespace crosslock::zookeeper

@@ -1,19 +1,36 @@
+// Semaphores, and what mutexes of the same name have to do with them.
 #include "engines/zookeeper/asking_kinds.hpp"
-#include "engines/zookeeper/path.hpp"
+
+#include "session/engine.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace crosslock::zookeeper {
 
-std::vector<request> asking_permits::parents() const {
-  std::vector<request> all;
-  for (std::string& each : ancestors(mine_->parent)) {
-    all.push_back(create(std::move(each), {}, node_life::container, rights::shared));
-  }
-  all.push_back(
-      create(leases(), inscribe({.of = claim().of}), node_life::container, rights::shared));
-  return all;
+/// The name is, or was lately, that of a semaphore. Its permits and our line know nothing of each
+/// other, as with Curator: so nobody may use both.
+void asking_in_line::judge(response& listed) {
+  const bool semaphore =
+      listed.ok() && std::ranges::find(listed.names, "leases") != listed.names.end();
+  return semaphore ? refuse_if_semaphore(listed) : asking_line::judge(listed);
+}
+
+void asking_in_line::refuse_if_semaphore(response& listed) {
+  std::vector<sent> all;
+  all.push_back({children(mine_->name_path + "/leases"),
+                 [this](response& said) { permits_ = std::move(said); }});
+  all.push_back({children(mine_->name_path + "/locks"), [this, listed](response& said) mutable {
+                   if (said.cut_off()) return fail(said, "list '" + name().str() + "'");
+                   if (permits_.names.empty() && said.names.empty()) {
+                     return asking_line::judge(listed);
+                   }
+                   refuse(make_error(errc::conflict,
+                                     "'" + name().str() +
+                                         "' is in use as a semaphore: on ZooKeeper a mutex needs a "
+                                         "name of its own"));
+                 }});
+  send(std::move(all));
 }
 
 /// Everything that decides, in one flight. The queue before the permits: only who stands first
@@ -22,22 +39,20 @@ std::vector<asking_permits::sent> asking_permits::survey() {
   std::vector<sent> all;
   all.push_back({children(mine_->parent), [this](response& said) { queue_ = std::move(said); }});
   all.push_back({children(leases()), [this](response& said) { given_out_ = std::move(said); }});
-  all.push_back({children(mine_->place), [this](response& said) { beside_ = std::move(said); }});
+  all.push_back(
+      {children(mine_->name_path), [this](response& said) { beside_ = std::move(said); }});
   all.push_back({read(leases()), nullptr});
   return all;
 }
 
 void asking_permits::make() {
   {
-    const std::lock_guard guard{at_.table.mutex};
+    const seam::lock_guard guard{at_.table.mutex};
     if (over()) return;
     mine_->sent = true;
   }
-  const std::string stem = new_node(at_.how, node_kind::permits, claim().owner, claim().permits);
   std::vector<sent> all;
-  all.push_back({create(node_in(stem), at_.inscription_of(*mine_), node_life::ephemeral_sequential,
-                        rights::own_node),
-                 [this](response& said) { made_ = std::move(said); }});
+  all.push_back({words().place_for(*mine_), [this](response& said) { made_ = std::move(said); }});
   for (sent& one : survey()) all.push_back(std::move(one));
   all.back().then = [this](response& said) {
     agreed_ = std::move(said);
@@ -50,12 +65,12 @@ void asking_permits::made() {
   if (made_.no_node()) return make_parents();
   if (!made_.ok()) {
     if (!made_.cut_off()) {
-      const std::lock_guard guard{at_.table.mutex};
+      const seam::lock_guard guard{at_.table.mutex};
       mine_->sent = false;
     }
     return fail_below(mine_->parent, made_);
   }
-  take_node(made_.path, made_.facts.born);
+  take_node(made_.path, made_.facts);
   judge();
 }
 
@@ -71,7 +86,7 @@ void asking_permits::look() {
 
 void asking_permits::find() {
   std::vector<sent> all;
-  all.push_back({sync(mine_->place), nullptr});
+  all.push_back({sync(mine_->name_path), nullptr});
   for (sent& one : survey()) all.push_back(std::move(one));
   all.back().then = [this](response& said) {
     agreed_ = std::move(said);
@@ -92,7 +107,7 @@ void asking_permits::found() {
   };
   if (queue_.cut_off()) return fail(queue_, "list '" + name().str() + "'");
   {
-    const std::lock_guard guard{at_.table.mutex};
+    const seam::lock_guard guard{at_.table.mutex};
     if (over()) return;
     mine_->replacing = false;
   }
@@ -103,18 +118,18 @@ void asking_permits::found() {
   std::vector<sent> all;
   all.push_back({read(mine.front()), [this, mine, admitted](response& said) {
                    if (said.cut_off()) return fail(said, "look at " + mine.front());
-                   if (!said.ok() || said.facts.owner != at_.wire.now().id) return start_over();
+                   if (!said.ok() || !words().is_present(said.facts)) return start_over();
                    if (!admitted) {
-                     take_node(mine.front(), said.facts.born);
+                     take_node(mine.front(), said.facts);
                      return judge();
                    }
-                   const auto words = read_inscription(said.data);
+                   const auto said_there = read_inscription(said.data);
                    {
-                     const std::lock_guard guard{at_.table.mutex};
+                     const seam::lock_guard guard{at_.table.mutex};
                      if (over()) return;
                      mine_->node.clear();
                      mine_->leases = mine;
-                     mine_->first = fence{words ? words->token : 0};
+                     mine_->first = fence{said_there ? said_there->token : 0};
                    }
                    hold();
                  }});
@@ -185,7 +200,7 @@ void asking_permits::judge() {
 /// First in the queue: only this one watches the permits.
 void asking_permits::wait_for_room() {
   {
-    const std::lock_guard guard{at_.table.mutex};
+    const seam::lock_guard guard{at_.table.mutex};
     if (over()) return;
     at_.table.watch(mine_, leases());
   }
@@ -205,26 +220,26 @@ void asking_permits::wait_for_room() {
 void asking_permits::wait_behind(const node& before, bool only_for_a_moment) {
   const std::string path = node_in(before.name);
   {
-    const std::lock_guard guard{at_.table.mutex};
+    const seam::lock_guard guard{at_.table.mutex};
     if (over()) return;
     at_.table.watch(mine_, path);
     if (only_for_a_moment) {
-      mine_->stays_until = at_.clock.now() + a_moment;
-      mine_->go_on = [self = shared_from_this(), this](bool in_time) {
+      const time_point until = at_.clock.now() + a_moment;
+      at_.table.stay(mine_, until, [self = shared_from_this(), this](bool in_time) {
         if (!in_time) return busy();
         try {
           look();
         } catch (const error& why) {
           fail(why);
         }
-      };
+      });
     }
   }
   const time_point now = at_.clock.now();
   std::vector<sent> all;
   all.push_back({read(path, true), [this, now, only_for_a_moment](response& said) {
                    if (only_for_a_moment && !said.ok()) {
-                     const std::lock_guard guard{at_.table.mutex};
+                     const seam::lock_guard guard{at_.table.mutex};
                      // An event of an older watch has made it go on already.
                      if (!std::exchange(mine_->go_on, nullptr)) return;
                    }
@@ -238,18 +253,19 @@ void asking_permits::wait_behind(const node& before, bool only_for_a_moment) {
 /// In one step, so that nobody sees a permit taken by one that no longer stands first.
 void asking_permits::admit() {
   {
-    const std::lock_guard guard{at_.table.mutex};
+    const seam::lock_guard guard{at_.table.mutex};
     if (over()) return;
     at_.table.unwatch(mine_);
     mine_->replacing = true;  // until it is answered nobody knows where it stands
   }
   std::vector<change> parts;
   parts.push_back({.what = change::kind::check, .path = mine_->node, .data = {}});
-  const std::string stem = leases() + '/' + new_node(at_.how, node_kind::lease, claim().owner);
+  const std::string stem =
+      leases() + '/' + new_node(words().names(), node_kind::lease, claim().owner);
   for (std::int32_t i = 0; i < claim().permits; ++i) {
     parts.push_back({.what = change::kind::create,
                      .path = stem,
-                     .data = at_.inscription_of(*mine_),
+                     .data = words().inscription_of(*mine_),
                      .life = node_life::ephemeral_sequential});
   }
   parts.push_back({.what = change::kind::erase, .path = mine_->node, .data = {}});
@@ -260,7 +276,7 @@ void asking_permits::admit() {
   std::vector<sent> all;
   all.push_back({transaction(std::move(parts)), [this](response& said) {
                    {
-                     const std::lock_guard guard{at_.table.mutex};
+                     const seam::lock_guard guard{at_.table.mutex};
                      if (over()) return;  // whoever asks or leaves now finds out
                      if (!said.cut_off()) mine_->replacing = false;
                      if (said.ok()) {

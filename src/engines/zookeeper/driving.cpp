@@ -39,7 +39,8 @@ void connection::wake(flight& one) noexcept {
   clock_.unpark(one.word);
 }
 
-void connection::leave_seat() {
+/// Nobody has it: whoever needs it is woken.
+void connection::offer_seat() {
   seat_word_.fetch_add(1);
   if (closing_) {
     clock_.unpark(seat_word_);
@@ -53,13 +54,13 @@ void connection::leave_seat() {
   clock_.unpark(owner_word_);
 }
 
-void connection::drive_once(std::unique_lock<std::mutex>& guard, time_point until) {
+void connection::drive_once(time_point until) {
   tend(clock_.now());
-  if (arrived_.empty()) poll_once(guard, until);
-  deliver(guard);
+  if (arrived_.empty()) poll_once(until);
+  deliver();
 }
 
-void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until) {
+void connection::poll_once(time_point until) {
   const time_point before = clock_.now();
   int interest = 0;
   timeval patience{1, 0};
@@ -86,9 +87,10 @@ void connection::poll_once(std::unique_lock<std::mutex>& guard, time_point until
   const auto ns = longest.count();
   const timespec span{static_cast<time_t>(ns / 1'000'000'000),
                       static_cast<long>(ns % 1'000'000'000)};
-  guard.unlock();
-  ppoll(fds.data(), fds.size(), &span, nullptr);
-  guard.lock();
+  {
+    const seam::unlocked meanwhile{mutex_};
+    ppoll(fds.data(), fds.size(), &span, nullptr);
+  }
   for (const pollfd& one : {fds[0], fds[2]}) {
     if (one.revents == 0) continue;
     std::uint64_t rung = 0;
@@ -116,15 +118,15 @@ void connection::note_refusal(int code) noexcept {
 
 /// Tells what has arrived, in order, without the mutex. Whoever has the seat does this, so nobody
 /// else can tell anything meanwhile.
-void connection::deliver(std::unique_lock<std::mutex>& guard) {
+void connection::deliver() {
   while (!arrived_.empty()) {
     arrival next = std::move(arrived_.front());
     arrived_.pop_front();
-    guard.unlock();
+    const seam::unlocked meanwhile{mutex_};
     const connection* const before = std::exchange(telling, this);
     tell(next);
+    next = {};  // what it owns may end here, and asks whose thread this is
     telling = before;
-    guard.lock();
   }
 }
 
@@ -137,6 +139,8 @@ void connection::tell(arrival& what) {
   switch (what.what) {
     case arrival::signal::none:
       return;
+    case arrival::signal::shortened:
+      return listener_.shortened();
     case arrival::signal::suspended:
       return listener_.suspended(
           make_error(errc::unreachable, how_.shown + ": the connection is lost"));
@@ -161,69 +165,74 @@ void connection::hang_up_if_silent() noexcept {
 }
 
 bool connection::await_so_far(flight& mine, time_point until) {
-  std::unique_lock guard{mutex_};
-  return land(guard, mine, until);
+  const seam::lock_guard guard{mutex_};
+  return land(mine, until);
 }
 
 bool connection::await(flight& mine, time_point give_up) {
-  std::unique_lock guard{mutex_};
-  const bool landed = land(guard, mine, give_up);
+  const seam::lock_guard guard{mutex_};
+  const bool landed = land(mine, give_up);
   if (!landed) hang_up_if_silent();
   return landed;
 }
 
-bool connection::land(std::unique_lock<std::mutex>& guard, flight& mine, time_point give_up) {
+/// In the seat, whatever happens there: at its end whoever needs the seat is woken.
+class connection::driver {
+ public:
+  explicit driver(connection& of) noexcept : of_{of} {}
+  ~driver() {
+    of_.driver_waits_on_ = nullptr;
+    of_.seat_.leave();
+    of_.offer_seat();
+  }
+  driver(const driver&) = delete;
+  driver& operator=(const driver&) = delete;
+
+ private:
+  connection& of_;
+};
+
+/// Drives, or parks while somebody else does, until it is over or its time is up.
+template <class Over>
+void connection::ride(flight& mine, time_point give_up, const Over& over) {
   ++calls_;
-  while (!mine.landed() && !closing_ && clock_.now() < give_up) {
-    if (!driving_) {
-      driving_ = true;
-      while (!mine.landed() && !closing_ && clock_.now() < give_up) drive_once(guard, give_up);
-      driving_ = false;
-      break;
+  while (!over() && !closing_ && clock_.now() < give_up) {
+    if (seat_.take()) {
+      const driver here{*this};
+      while (!over() && !closing_ && clock_.now() < give_up) drive_once(give_up);
+      return;
     }
     const std::uint32_t seen = mine.word.load();
-    if (mine.landed()) break;
+    if (over()) break;
     parked_.push_back(&mine);
-    guard.unlock();
-    clock_.park(mine.word, seen, give_up);
-    guard.lock();
+    {
+      const seam::unlocked meanwhile{mutex_};
+      clock_.park(mine.word, seen, give_up);
+    }
     parked_.remove(&mine);
   }
-  if (!driving_) leave_seat();
+  if (!seat_.taken()) offer_seat();
+}
+
+bool connection::land(flight& mine, time_point give_up) {
+  ride(mine, give_up, [&mine] { return mine.landed(); });
   return mine.landed();
 }
 
 void connection::wait_until(time_point give_up, const std::function<bool()>& ready) {
-  std::unique_lock guard{mutex_};
-  const struct leaving {
-    connection& at;
-    ~leaving() {
-      if (!at.driving_) at.leave_seat();
-    }
-  } whatever_happens{*this};
+  const seam::lock_guard guard{mutex_};
   flight mine;
-  ++calls_;
-  while (!ready()) {
-    if (closing_) throw make_error(errc::closed, "the client was closed");
-    if (refusal_) throw error{*refusal_};
-    if (clock_.now() >= give_up) refuse_unconnected();
-    if (!driving_) {
-      driving_ = true;
-      drive_once(guard, give_up);
-      driving_ = false;
-      continue;
-    }
-    const std::uint32_t seen = mine.word.load();
-    parked_.push_back(&mine);
-    guard.unlock();
-    clock_.park(mine.word, seen, give_up);
-    guard.lock();
-    parked_.remove(&mine);
-  }
+  ride(mine, give_up, [&]() CROSSLOCK_REQUIRES(mutex_) { return refusal_ || ready(); });
+  if (ready()) return;
+  if (closing_) throw make_error(errc::closed, "the client was closed");
+  if (refusal_) throw error{*refusal_};
+  refuse_unconnected();
 }
 
 void connection::require(time_point give_up) {
-  wait_until(give_up, [this] { return state_ == standing::connected && !refusal_; });
+  wait_until(give_up, [this]() CROSSLOCK_REQUIRES(mutex_) {
+    return state_ == standing::connected && !refusal_;
+  });
 }
 
 void connection::refuse_unconnected() const {
@@ -233,7 +242,7 @@ void connection::refuse_unconnected() const {
 }
 
 void connection::send(std::span<asked> requests, session_number session) {
-  const std::lock_guard guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   if (closing_) throw make_error(errc::closed, "the client was closed");
   if (refusal_) throw error{*refusal_};
   if (state_ != standing::connected) refuse_unconnected();
@@ -241,7 +250,7 @@ void connection::send(std::span<asked> requests, session_number session) {
     throw make_error(errc::unreachable, how_.shown + ": the session has ended");
   }
   for (asked& one : requests) submit(one);
-  if (!driving_) return;
+  if (!seat_.taken()) return;
   // Normally everything has been written by now. What has not must wait for room.
   int descriptor = -1;
   int interest = 0;
@@ -313,28 +322,26 @@ response connection::call(request one, time_point give_up) {
 }
 
 void connection::await_news(seam::park_word& word, std::uint32_t expected, time_point until) {
-  std::unique_lock guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   ++calls_;
   if (word.load() != expected || closing_) return;
-  if (driving_) {
+  if (!seat_.take()) {
     ++listening_;
-    guard.unlock();
-    clock_.park(word, expected, until);
-    guard.lock();
+    {
+      const seam::unlocked meanwhile{mutex_};
+      clock_.park(word, expected, until);
+    }
     --listening_;
     return;
   }
-  driving_ = true;
+  const driver here{*this};
   driver_waits_on_ = &word;
-  while (word.load() == expected && !closing_ && clock_.now() < until) drive_once(guard, until);
-  driver_waits_on_ = nullptr;
-  driving_ = false;
-  leave_seat();
+  while (word.load() == expected && !closing_ && clock_.now() < until) drive_once(until);
 }
 
 void connection::rouse(seam::park_word& word) noexcept {
   {
-    const std::lock_guard guard{mutex_};
+    const seam::lock_guard guard{mutex_};
     if (driver_waits_on_ == &word) ring();
   }
   clock_.unpark(word);
@@ -342,50 +349,51 @@ void connection::rouse(seam::park_word& word) noexcept {
 
 void connection::expect_news(int more) noexcept {
   if (expected_news_.fetch_add(more) + more <= 0 || more < 0) return;
-  const std::lock_guard guard{mutex_};
-  if (!driving_) leave_seat();
+  const seam::lock_guard guard{mutex_};
+  if (!seat_.taken()) offer_seat();
 }
 
-void connection::rest(std::unique_lock<std::mutex>& guard) {
+void connection::rest() {
   const std::uint32_t seen = owner_word_.load();
   if (owner_wanted_) return;
   // Whoever has the seat wakes it when leaving; callers who come and go should not have to.
-  owner_sleeps_ = driving_;
+  owner_sleeps_ = seat_.taken();
   const duration longest = owner_sleeps_ ? idle_longest : out_of_the_way;
-  guard.unlock();
-  clock_.park(owner_word_, seen, clock_.now() + longest);
-  guard.lock();
+  {
+    const seam::unlocked meanwhile{mutex_};
+    clock_.park(owner_word_, seen, clock_.now() + longest);
+  }
   owner_sleeps_ = false;
 }
 
 void connection::own_thread() {
-  std::unique_lock guard{mutex_};
+  const seam::lock_guard guard{mutex_};
   std::uint64_t seen_calls = calls_;
   while (!closing_) {
     // Callers who are refused never drive.
     const bool callers = calls_ != seen_calls && !refusal_;
     seen_calls = calls_;
-    if (driving_ || (callers && !owner_wanted_)) {
+    if ((callers && !owner_wanted_) || !seat_.take()) {
       owner_wanted_ = false;
-      rest(guard);
+      rest();
       continue;
     }
     owner_wanted_ = false;
-    driving_ = true;
-    const auto needed = [&] {
+    const auto needed = [&]() CROSSLOCK_REQUIRES(mutex_) {
       return parked_.empty() &&
              (calls_ == seen_calls || listening_ > 0 || expected_news_.load() > 0);
     };
+    const driver here{*this};
     do {
-      drive_once(guard, clock_.now() + idle_longest);
+      drive_once(clock_.now() + idle_longest);
     } while (!closing_ && needed());
-    driving_ = false;
-    leave_seat();
   }
 }
 
 bool connection::on_own_thread() const noexcept {
-  return telling == this || (thread_ && thread_->is_current());
+  if (telling == this) return true;
+  const seam::lock_guard guard{mutex_};
+  return thread_ && thread_->is_current();
 }
 
 }  // namespace crosslock::zookeeper

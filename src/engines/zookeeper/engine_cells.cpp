@@ -4,8 +4,6 @@
 #include "engines/zookeeper/engine.hpp"
 #include "engines/zookeeper/path.hpp"
 
-#include <zookeeper/zookeeper.h>
-
 #include <charconv>
 #include <string>
 #include <utility>
@@ -21,7 +19,7 @@ struct engine::stored_cell {
 
 namespace {
 
-constexpr std::string_view signature = "crosslock/1 cell ";
+constexpr std::string_view cell_signature = "crosslock/1 cell ";
 template <class Number>
 std::string_view take_number(std::string_view text, Number& into) {
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), into);
@@ -45,14 +43,14 @@ engine::stored_cell engine::fetch_cell(const lock_name& name, bool watch, time_p
   if (!found.ok()) throw error_in(found, "read the cell '" + name.str() + "'", wire_.shown());
   std::string_view text = found.data;
   const std::size_t end = text.find('\n');
-  if (!text.starts_with(signature) || end == std::string_view::npos) {
+  if (!text.starts_with(cell_signature) || end == std::string_view::npos) {
     throw make_error(errc::conflict, path + " is not a cell of ours");
   }
   stored_cell cell;
   cell.exists = true;
   cell.node_version = found.facts.version;
   cell.now.value = text.substr(end + 1);
-  std::string_view words = text.substr(signature.size(), end - signature.size());
+  std::string_view words = text.substr(cell_signature.size(), end - cell_signature.size());
   std::int64_t highest = 0;
   words = take_number(words, cell.now.version);
   words = take_number(words, highest);
@@ -63,7 +61,7 @@ engine::stored_cell engine::fetch_cell(const lock_name& name, bool watch, time_p
 
 /// False when somebody else was quicker.
 bool engine::store_cell(const std::string& path, const stored_cell& next, time_point give_up) {
-  std::string data{signature};
+  std::string data{cell_signature};
   data += std::to_string(next.now.version) + ' ' + next.now.highest.to_string() + ' ' +
           next.writer.to_string() + '\n' + next.now.value;
   const auto put = [&] {
@@ -81,7 +79,8 @@ bool engine::store_cell(const std::string& path, const stored_cell& next, time_p
     said = put();
   }
   if (said.ok()) return true;
-  if (said.code == ZBADVERSION || said.exists_already() || said.no_node()) return false;
+  if (said.what == response::result::changed || said.exists_already() || said.no_node())
+    return false;
   throw error_in(said, "write " + path, wire_.shown());
 }
 

@@ -2,7 +2,7 @@
 #include "engines/zookeeper/engine.hpp"
 #include "engines/zookeeper/path.hpp"
 
-#include "engine/line_rule.hpp"
+#include "line_rules/line_rule.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,7 +23,7 @@ struct seen {
 claim_info show(const seen& one, std::optional<std::int64_t> server_ms, bool holds) {
   claim_info info;
   info.owner = one.about.owner().value_or(owner_id{});
-  info.mode = wish_of(one.about).mode;
+  info.mode = demand_of(one.about).mode;
   info.foreign = !one.words;
   if (one.about.kind == node_kind::permits || one.about.kind == node_kind::lease) {
     info.mode = claim_mode::permit;
@@ -90,17 +90,17 @@ void add_permits(lock_info& info, const std::vector<seen>& leases,
 }  // namespace
 
 lock_info engine::look(const lock_name& name, time_point give_up) {
-  const std::string place = path_of_name(name);
+  const std::string name_path = path_of_name(name);
   lock_info info{.name = name.str(), .holders = {}, .line = {}};
-  auto said = wire_.call({sync(place), children(place), children(place + "/locks"),
-                          children(place + "/leases"), read(place)},
+  auto said = wire_.call({sync(name_path), children(name_path), children(name_path + "/locks"),
+                          children(name_path + "/leases"), read(name_path)},
                          give_up);
   if (said[1].no_node()) return info;
   if (!said[1].ok()) throw error_in(said[1], "list '" + name.str() + "'", wire_.shown());
   const auto server_ms = wire_.server_ms();
   if (said[4].ok() && said[4].facts.owner != 0) {  // strategy=single
     seen only;
-    only.path = place;
+    only.path = name_path;
     only.said = said[4];
     only.words = read_inscription(said[4].data);
     info.holders.push_back(show(only, server_ms, true));
@@ -112,9 +112,9 @@ lock_info engine::look(const lock_name& name, time_point give_up) {
     if (one && one->kind == node_kind::lease) leases.push_back(*one);
   }
   std::ranges::sort(leases, {}, &node::sequence);
-  std::vector<seen> all = in_folder(place, read_line(said[1].names));
-  for (seen& one : in_folder(place + "/locks", read_line(said[2].names))) all.push_back(one);
-  for (seen& one : in_folder(place + "/leases", leases)) all.push_back(one);
+  std::vector<seen> all = in_folder(name_path, read_line(said[1].names));
+  for (seen& one : in_folder(name_path + "/locks", read_line(said[2].names))) all.push_back(one);
+  for (seen& one : in_folder(name_path + "/leases", leases)) all.push_back(one);
   all = read_all(wire_, std::move(all), give_up);
 
   std::vector<seen> line;
@@ -123,22 +123,22 @@ lock_info engine::look(const lock_name& name, time_point give_up) {
   for (seen& one : all) {
     if (one.about.kind == node_kind::lease) {
       given_out.push_back(std::move(one));
-    } else if (one.path.starts_with(place + "/locks/")) {
+    } else if (one.path.starts_with(name_path + "/locks/")) {
       one.about.kind = node_kind::permits;
       queue.push_back(std::move(one));
     } else {
       line.push_back(std::move(one));
     }
   }
-  std::vector<seam::wish> wishes;
-  for (const seen& one : line) wishes.push_back(wish_of(one.about));
+  std::vector<seam::demand> demands;
+  for (const seen& one : line) demands.push_back(demand_of(one.about));
   seam::line_so_far before;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const bool beside = line[i].words && std::ranges::any_of(info.holders, [&](const auto& one) {
                           return one.owner.to_string() == line[i].words->beside;
                         });
-    const bool holds = before.admits(wishes[i], beside);
-    before.add(wishes[i]);
+    const bool holds = before.admits(demands[i], beside);
+    before.add(demands[i]);
     (holds ? info.holders : info.line).push_back(show(line[i], server_ms, holds));
   }
   add_permits(info, given_out, server_ms);
@@ -174,12 +174,12 @@ std::vector<lock_info> engine::list(std::string_view prefix, time_point give_up)
   }
   std::vector<std::string> names;
   for (const std::string& path : used) {
-    std::string place = path;
+    std::string name_path = path;
     for (const std::string_view part : {"/locks", "/leases"}) {
-      const bool below = place.size() > wire_.root().size() + part.size();
-      if (below && place.ends_with(part)) place.resize(place.size() - part.size());
+      const bool below = name_path.size() > wire_.root().size() + part.size();
+      if (below && name_path.ends_with(part)) name_path.resize(name_path.size() - part.size());
     }
-    const auto name = name_at(wire_.root(), place);
+    const auto name = name_at(wire_.root(), name_path);
     if (name && name->starts_with(prefix)) names.push_back(*name);
   }
   std::ranges::sort(names);
@@ -197,10 +197,10 @@ bool engine::break_lock(const lock_name& name, owner_id owner, time_point give_u
   if (std::ranges::find(info.holders, owner, &claim_info::owner) == info.holders.end()) {
     return false;
   }
-  const std::string place = path_of_name(name);
-  if (how_.single) return wire_.call(erase(place), give_up).ok();
+  const std::string name_path = path_of_name(name);
+  if (how_.single) return wire_.call(erase(name_path), give_up).ok();
   bool broken = false;
-  for (const std::string& folder : {place, place + "/leases"}) {
+  for (const std::string& folder : {name_path, name_path + "/leases"}) {
     const response listed = wire_.call(children(folder), give_up);
     for (const std::string_view child : listed.names) {
       const auto one = read_node(child);

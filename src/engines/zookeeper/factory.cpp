@@ -90,8 +90,8 @@ std::unique_ptr<seam::engine> open_zookeeper(const seam::opening& opening) {
                                      : naming::curator,
                         .single = take_second(opening.url, "strategy", "line", "single")};
   seam::refuse_leftovers(opening.url);
-  return std::make_unique<engine>(std::move(where), how, opening.who, opening.timeout, opening.turn,
-                                  opening.clock, opening.log);
+  return std::make_unique<engine>(std::move(where), how, opening.who, opening.timeout,
+                                  opening.events, opening.clock, opening.log);
 }
 
 }  // namespace

@@ -216,7 +216,7 @@ std::vector<node> read_line(std::span<const std::string_view> children) {
   return line;
 }
 
-seam::wish wish_of(const node& node) noexcept {
+seam::demand demand_of(const node& node) noexcept {
   return {.mode = node.kind == node_kind::reader ? claim_mode::shared : claim_mode::exclusive};
 }
 

@@ -69,6 +69,6 @@ std::optional<node> read_node(std::string_view child);
 std::vector<node> read_line(std::span<const std::string_view> children);
 
 /// The queue of a semaphore is an exclusive line.
-seam::wish wish_of(const node& node) noexcept;
+seam::demand demand_of(const node& node) noexcept;
 
 }  // namespace crosslock::zookeeper

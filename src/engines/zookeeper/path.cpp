@@ -134,12 +134,6 @@ std::optional<lock_name> cell_at(std::string_view root, std::string_view path) {
   }
 }
 
-std::string below(std::string_view path, std::string_view child) {
-  std::string whole;
-  whole.reserve(path.size() + 1 + child.size());
-  return whole.append(path).append(1, '/').append(child);
-}
-
 std::vector<std::string> ancestors(std::string_view path) {
   std::vector<std::string> found;
   for (std::size_t end = path.find('/', 1); end != std::string_view::npos;

@@ -23,9 +23,6 @@ std::string cell_path(std::string_view root, const lock_name& name);
 /// The other way round; empty for any other path.
 std::optional<lock_name> cell_at(std::string_view root, std::string_view path);
 
-/// The path of a child.
-std::string below(std::string_view path, std::string_view child);
-
 /// The path and everything above it, the highest first: "/a/b" gives "/a", "/a/b".
 std::vector<std::string> ancestors(std::string_view path);
 

@@ -26,58 +26,16 @@ Number number_in(std::string_view text) {
 
 }  // namespace
 
-request create(std::string path, std::string data, node_life life, rights who) {
-  return {.what = request::kind::create,
-          .path = std::move(path),
-          .data = std::move(data),
-          .life = life,
-          .who = who};
-}
-request erase(std::string path) {
-  return {.what = request::kind::erase, .path = std::move(path), .data = {}};
-}
-request read(std::string path, bool watch) {
-  return {.what = request::kind::read, .path = std::move(path), .data = {}, .watch = watch};
-}
-request exists(std::string path, bool watch) {
-  return {.what = request::kind::exists, .path = std::move(path), .data = {}, .watch = watch};
-}
-request write(std::string path, std::string data, std::int32_t version) {
-  return {.what = request::kind::write,
-          .path = std::move(path),
-          .data = std::move(data),
-          .version = version};
-}
-request children(std::string path, bool watch) {
-  return {.what = request::kind::children, .path = std::move(path), .data = {}, .watch = watch};
-}
-request sync(std::string path) {
-  return {.what = request::kind::sync, .path = std::move(path), .data = {}};
-}
-request transaction(std::vector<change> changes) {
-  return {
-      .what = request::kind::transaction, .path = {}, .data = {}, .changes = std::move(changes)};
-}
-
-name_list::name_list(std::span<const char* const> names) {
-  std::size_t length = 0;
-  views_.reserve(names.size());
-  for (const char* const one : names) length += views_.emplace_back(one).size();
-  std::string text;
-  text.reserve(length);
-  for (const std::string_view one : views_) text += one;
-  text_ = std::make_shared<const std::string>(std::move(text));
-  std::string_view left = *text_;
-  for (std::string_view& one : views_) {
-    one = left.substr(0, one.size());
-    left.remove_prefix(one.size());
-  }
-}
-
-bool response::no_node() const noexcept { return code == ZNONODE; }
-bool response::exists_already() const noexcept { return code == ZNODEEXISTS; }
-bool response::cut_off() const noexcept {
+response::result result_of(int code) noexcept {
   switch (code) {
+    case ZOK:
+      return response::result::done;
+    case ZNONODE:
+      return response::result::missing;
+    case ZNODEEXISTS:
+      return response::result::exists;
+    case ZBADVERSION:
+      return response::result::changed;
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
     case ZSESSIONEXPIRED:
@@ -89,9 +47,9 @@ bool response::cut_off() const noexcept {
     case ZSYSTEMERROR:
     case ZMARSHALLINGERROR:
     case ZAUTHFAILED:
-      return true;
+      return response::result::cut_off;
     default:
-      return false;
+      return response::result::refused;
   }
 }
 
@@ -102,8 +60,10 @@ error make_error(errc code, const std::string& text, int native, bool outcome_un
 }
 
 error error_in(const response& said, const std::string& what, const std::string& server) {
-  const std::string text = server + ": cannot " + what + ": " + reason(said.code);
-  if (said.cut_off()) return make_error(errc::unreachable, text, said.code, true);
+  // What could not be sent has no number of the library's.
+  const int code = said.code == ZOK && said.cut_off() ? ZCONNECTIONLOSS : said.code;
+  const std::string text = server + ": cannot " + what + ": " + reason(code);
+  if (said.cut_off()) return make_error(errc::unreachable, text, code, true);
   switch (said.code) {
     case ZNOAUTH:
     case ZAUTHFAILED:

@@ -1,6 +1,7 @@
-// What is said to ZooKeeper and what it answers, in our own words: the rest of the engine knows no
-// type of the client library beyond its numbers.
+// What ZooKeeper's answers mean, and what its nodes say about claims.
 #pragma once
+
+#include "session/tree.hpp"
 
 #include <crosslock/error.hpp>
 #include <crosslock/fence.hpp>
@@ -18,91 +19,10 @@
 
 namespace crosslock::zookeeper {
 
-/// Who may do what with a node that we make.
-enum class rights {
-  shared,    ///< parents and cells: everybody who may use these locks
-  own_node,  ///< claims: read by them, written by this client alone, so that a write is its word
-};
+using namespace session;  // what is asked of the tree, and what it answers
 
-enum class node_life {
-  persistent,
-  container,             ///< removed by the server some time after its last child
-  ephemeral,             ///< ends with the session
-  ephemeral_sequential,  ///< the same; the server appends the next number of the parent
-};
-
-/// One part of a transaction.
-struct change {
-  enum class kind { create, erase, write, check };
-  kind what = kind::check;
-  std::string path;
-  std::string data;
-  node_life life = node_life::ephemeral;  ///< create
-  rights who = rights::own_node;          ///< create
-  std::int32_t version = -1;              ///< erase, write, check
-};
-
-struct request {
-  enum class kind { create, erase, read, exists, write, children, sync, transaction };
-  kind what = kind::read;
-  std::string path;
-  std::string data;
-  node_life life = node_life::ephemeral;
-  rights who = rights::own_node;
-  std::int32_t version = -1;
-  bool watch = false;  ///< read, exists, children: tell once when it changes
-  std::vector<change> changes{};
-};
-
-request create(std::string path, std::string data, node_life life, rights who);
-request erase(std::string path);
-request read(std::string path, bool watch = false);
-request exists(std::string path, bool watch = false);
-request write(std::string path, std::string data, std::int32_t version = -1);
-request children(std::string path, bool watch = false);
-request sync(std::string path);
-request transaction(std::vector<change> changes);
-
-/// What is known of a node besides its data.
-struct node_facts {
-  std::int64_t born{};           ///< the transaction that created it
-  std::int64_t made_at_ms{};     ///< by the server's wall clock
-  std::int64_t written_at_ms{};  ///< the same
-  std::int64_t owner{};          ///< the session it belongs to; 0: it outlives sessions
-  std::int32_t version{};
-};
-
-/// Names in one piece of memory, which copies share.
-class name_list {
- public:
-  name_list() = default;
-  explicit name_list(std::span<const char* const> names);
-
-  auto begin() const noexcept { return views_.begin(); }
-  auto end() const noexcept { return views_.end(); }
-  std::size_t size() const noexcept { return views_.size(); }
-  bool empty() const noexcept { return views_.empty(); }
-
- private:
-  std::shared_ptr<const std::string> text_;
-  std::vector<std::string_view> views_;
-};
-
-struct response {
-  int code = 0;  ///< the library's number; 0 is success
-  std::string path{};
-  std::string data{};
-  node_facts facts{};
-  name_list names{};  ///< children; of a transaction, the paths that it created
-
-  bool ok() const noexcept { return code == 0; }
-  bool no_node() const noexcept;
-  bool exists_already() const noexcept;
-  /// Neither done nor refused for sure: the connection or the session ended under way.
-  bool cut_off() const noexcept;
-};
-
-using hearer = std::function<void(response&)>;
+/// What the library's numbers mean.
+response::result result_of(int code) noexcept;
 
 error make_error(errc code, const std::string& text, int native = 0, bool outcome_unknown = false);
 /// What a failed response means for whoever asked; `what` completes "cannot ...".

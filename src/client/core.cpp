@@ -1,0 +1,260 @@
+// Opening and closing a client, its table of lines, and the way of the engine's reports to them.
+#include "client/core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace crosslock::inner {
+
+core::core(opening_plan plan, seam::clock& clock) : client_context{plan.settings, clock} {
+  connect(open_engine(plan, *this, clock));
+  try {
+    make_request({}, time_point::max());  // a lease that the engine does not grant is told now
+  } catch (...) {
+    disconnect();
+    throw;
+  }
+}
+
+std::shared_ptr<core> core::make(opening_plan plan, seam::clock& clock) {
+  return {new core{std::move(plan), clock}, [](core* ended) {
+            if (ended->inherited_by_fork() || !ended->keeper().on_own_thread()) {
+              delete ended;
+              return;
+            }
+            // An event brought the last owner to one of the keeper's threads, which must go on to
+            // its end before it can be joined.
+            ended->clock().start("crosslock-end", [ended] { delete ended; })->detach();
+          }};
+}
+
+core::~core() {
+  if (inherited_by_fork()) {
+    abandon();
+  } else {
+    close();
+    disconnect();
+  }
+}
+
+void core::close() noexcept {
+  if (inherited_by_fork() || !begin_closing()) return;
+  rouse_all(cell_watches_.all_changed());
+  for (const auto& line : all_lines()) line->close();
+  finish_closing();
+}
+
+seam::name_ref core::full_name(std::string_view name) const {
+  if (settings().prefix.empty()) return std::make_shared<const lock_name>(name);
+  static_cast<void>(lock_name{name});  // the prefix does not make a bad name good
+  return std::make_shared<const lock_name>(settings().prefix + std::string{name});
+}
+
+seam::name_ref core::given_name(const seam::name_ref& full) const {
+  const std::string_view text = full->view();
+  const bool ours = text.starts_with(settings().prefix) && text.size() > settings().prefix.size();
+  if (settings().prefix.empty() || !ours) return full;
+  return std::make_shared<const lock_name>(text.substr(settings().prefix.size()));
+}
+
+duration core::lease() const noexcept {
+  const seam::traits& engine = about();
+  return engine.lease_is_session ? engine.session : settings().lease;
+}
+
+acquire_request core::make_request(const acquire_how& how, time_point end,
+                                   seam::demand demand) const {
+  const duration lease = how.lease.value_or(this->lease());
+  seam::refuse_lease(about(), lease);
+  return {.demand = demand,
+          .lease = lease,
+          .fixed = how.lease.has_value(),
+          .end = end,
+          .stop = how.stop,
+          .executor = {}};
+}
+
+time_point core::end_of(duration wait) const {
+  if (wait < duration::zero()) {
+    throw error{errc::invalid_lease, "a negative waiting time: use zero to try once"};
+  }
+  if (wait == duration::zero()) return acquire_request::no_wait;
+  const time_point now = clock().now();
+  return wait < time_point::max() - now ? now + wait : time_point::max();
+}
+
+std::shared_ptr<line> core::add_line(const seam::name_ref& name, bool common) {
+  // close() sees every line that is added before.
+  if (!open_for_calls()) throw error{errc::closed, "the client was closed"};
+  auto made = std::make_shared<line>(*this, name, given_name(name), common);
+  lines_.emplace(name->view(), made.get());
+  return made;
+}
+
+std::shared_ptr<line> core::line_for(const seam::name_ref& name) {
+  const seam::lock_guard guard{mutex_};
+  const auto [first, last] = lines_.equal_range(name->view());
+  for (auto at = first; at != last; ++at) {
+    if (!at->second->common()) continue;
+    if (auto found = at->second->weak_from_this().lock()) {
+      return std::static_pointer_cast<line>(found);
+    }
+  }
+  return add_line(name, true);
+}
+
+std::shared_ptr<line> core::own_line(const seam::name_ref& name) {
+  check_usable();  // before the mutex, which may be locked for ever in a forked child
+  const seam::lock_guard guard{mutex_};
+  return add_line(name, false);
+}
+
+void core::forget(const line& line) noexcept {
+  if (inherited_by_fork()) return;  // the mutex may be locked for ever in this copy
+  const seam::lock_guard guard{mutex_};
+  const auto [first, last] = lines_.equal_range(line.name()->view());
+  for (auto at = first; at != last; ++at) {
+    if (at->second == &line) {
+      lines_.erase(at);
+      return;
+    }
+  }
+}
+
+std::vector<std::shared_ptr<line>> core::lines_named(const lock_name& name) {
+  std::vector<std::shared_ptr<line>> found;
+  const seam::lock_guard guard{mutex_};
+  const auto [first, last] = lines_.equal_range(name.view());
+  for (auto at = first; at != last; ++at) {
+    if (auto line = at->second->weak_from_this().lock()) found.push_back(std::move(line));
+  }
+  return found;
+}
+
+std::vector<std::shared_ptr<line>> core::all_lines() {
+  std::vector<std::shared_ptr<line>> found;
+  const seam::lock_guard guard{mutex_};
+  for (const auto& [name, at] : lines_) {
+    if (auto line = at->weak_from_this().lock()) found.push_back(std::move(line));
+  }
+  // In the order of their names: a simulation must not depend on how a hash table is laid out.
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return *a->name() < *b->name(); });
+  return found;
+}
+
+void core::strip_prefix(lock_info& info) const {
+  if (info.name.starts_with(settings().prefix)) info.name.erase(0, settings().prefix.size());
+}
+
+lock_info core::look(std::string_view name) {
+  check_usable();
+  lock_info info = engine().look(*full_name(name), give_up());
+  strip_prefix(info);
+  return info;
+}
+
+std::vector<lock_info> core::list(std::string_view prefix) {
+  check_usable();
+  auto found = engine().list(settings().prefix + std::string{prefix}, give_up());
+  for (lock_info& info : found) strip_prefix(info);
+  return found;
+}
+
+bool core::break_lock(std::string_view name, const owner_id& owner) {
+  check_usable();
+  return engine().break_lock(*full_name(name), owner, give_up());
+}
+
+std::string core::known_server_id() {
+  const seam::lock_guard guard{mutex_};
+  return server_id_;
+}
+
+void core::note_server_id(std::string id) {
+  const seam::lock_guard guard{mutex_};
+  server_id_ = std::move(id);
+}
+
+void core::remember_detached(const seam::claim& claim) {
+  const time_point now = clock().now();
+  const seam::lock_guard guard{mutex_};
+  std::erase_if(detached_, [now](const auto& each) { return each.second < now; });
+  detached_[claim.owner] = now + claim.lease;
+}
+
+void core::withdraw_unknown(const seam::claim& claim) {
+  {
+    // The late answer to an older ask of a hold that lives on as a receipt.
+    const seam::lock_guard guard{mutex_};
+    if (detached_.contains(claim.owner)) return;
+  }
+  keeper().withdraw_later(claim);
+}
+
+void core::answered(const seam::claim& claim, const seam::answer& answer) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (!alive) return;
+  for (const auto& line : lines_named(*claim.name)) {
+    if (line->answered(claim.owner, answer)) return;
+  }
+  // Given up while the ask was on its way: the withdrawal may have come before it.
+  if (answer.result != seam::ask_result::busy) withdraw_unknown(claim);
+}
+
+void core::granted(const seam::grant& grant) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (!alive) return;
+  for (const auto& line : lines_named(*grant.name)) {
+    if (line->granted(grant)) return;
+  }
+  withdraw_unknown({.name = grant.name, .owner = grant.owner, .lease = grant.lease});
+}
+
+void core::look_again(seam::claim_key key) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (!alive) return;
+  for (const auto& line : lines_named(key.name)) {
+    if (line->look_again(key.owner)) return;
+  }
+}
+
+void core::wanted(seam::claim_key key) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (!alive) return;
+  for (const auto& line : lines_named(key.name)) {
+    if (line->wanted(key.owner)) return;
+  }
+}
+
+void core::failed(seam::claim_key key, const error& why) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (!alive) return;
+  for (const auto& line : lines_named(key.name)) {
+    if (line->failed(key.owner, why)) return;
+  }
+}
+
+void core::session_cut() noexcept {
+  const auto alive = weak_from_this().lock();
+  if (alive) keeper().session_cut();
+}
+
+void core::suspended(const error& why) noexcept {
+  if (settings().observer) settings().observer->suspended(why);
+}
+
+void core::resumed() noexcept {
+  if (settings().observer) settings().observer->resumed();
+}
+
+void core::cell_changed(const lock_name& name) noexcept {
+  const auto alive = weak_from_this().lock();
+  if (alive) rouse_all(cell_watches_.changed(name));
+}
+
+void core::rouse_all(const std::vector<seam::park_word*>& words) noexcept {
+  for (seam::park_word* word : words) rouse(*word);
+}
+
+}  // namespace crosslock::inner

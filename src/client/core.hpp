@@ -1,0 +1,88 @@
+// One client: its connection, its table of local lines, and the way of the engine's reports.
+#pragma once
+
+#include "client/cell_watches.hpp"
+#include "client/opening.hpp"
+#include "engine/guarded.hpp"
+#include "local/client_context.hpp"
+#include "local/line.hpp"
+
+#include <crosslock/hold.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace crosslock::inner {
+
+/// Owned by clients, locks and critical sections; the keeper's threads never own it, so it is
+/// destroyed on a thread of the user's, or on one that runs user code for a while. Thread-safe.
+class core final : public client_context, public seam::engine_events {
+ public:
+  /// Connects.
+  static std::shared_ptr<core> make(opening_plan plan, seam::clock& clock);
+  core(opening_plan plan, seam::clock& clock);
+  ~core() override;
+
+  /// The shared line of a name, or, with strict_fifo, one for this acquire alone.
+  std::shared_ptr<line> line_for(const seam::name_ref& name);
+  std::shared_ptr<line> own_line(const seam::name_ref& name);
+  void forget(const line& line) noexcept override;
+  void remember_detached(const seam::claim& claim) override;
+
+  /// The name with the client's prefix.
+  seam::name_ref full_name(std::string_view name) const;
+  seam::name_ref given_name(const seam::name_ref& full) const;
+  /// What a hold gets that asks for no lease of its own.
+  duration lease() const noexcept;
+  /// Throws `invalid_lease`.
+  acquire_request make_request(const acquire_how& how, time_point end,
+                               seam::demand demand = {}) const;
+  /// Now plus a wait: saturating. Throws `invalid_lease` for a negative one.
+  time_point end_of(duration wait) const;
+
+  lock_info look(std::string_view name);
+  std::vector<lock_info> list(std::string_view prefix);
+  bool break_lock(std::string_view name, const owner_id& owner);
+
+  /// What agreement.hpp has found out about the server; empty until then.
+  std::string known_server_id();
+  void note_server_id(std::string id);
+
+  void close() noexcept;
+
+  inner::cell_watches& cell_watches() noexcept { return cell_watches_; }
+
+  // seam::engine_events
+  void answered(const seam::claim& claim, const seam::answer& answer) noexcept override;
+  void granted(const seam::grant& grant) noexcept override;
+  void look_again(seam::claim_key key) noexcept override;
+  void wanted(seam::claim_key key) noexcept override;
+  void failed(seam::claim_key key, const error& why) noexcept override;
+  void cell_changed(const lock_name& name) noexcept override;
+  void session_cut() noexcept override;
+  void suspended(const error& why) noexcept override;
+  void resumed() noexcept override;
+
+ private:
+  std::vector<std::shared_ptr<line>> lines_named(const lock_name& name);
+  std::vector<std::shared_ptr<line>> all_lines();
+  std::shared_ptr<line> add_line(const seam::name_ref& name, bool common)
+      CROSSLOCK_REQUIRES(mutex_);
+  void rouse_all(const std::vector<seam::park_word*>& words) noexcept;
+  void withdraw_unknown(const seam::claim& claim);
+  void strip_prefix(lock_info& info) const;
+
+  inner::cell_watches cell_watches_;
+
+  seam::mutex mutex_;
+  std::unordered_multimap<std::string_view, line*> lines_ CROSSLOCK_GUARDED_BY(mutex_);
+  // Until their lease must have ended.
+  std::map<owner_id, time_point> detached_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::string server_id_ CROSSLOCK_GUARDED_BY(mutex_);
+};
+
+}  // namespace crosslock::inner

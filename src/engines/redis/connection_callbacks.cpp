@@ -1,0 +1,114 @@
+// Opening, reading for those who do not wait, and the ends of a connection.
+#include "engines/redis/connection.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace crosslock::redis {
+
+void connection::open(time_point give_up) {
+  const seam::lock_guard held{mutex_};
+  while (!stream_) {
+    if (closed_) throw make_error(errc::closed, "the client was closed");
+    if (!seat_.take()) return;  // somebody else is at it
+    try {
+      connect(give_up);
+    } catch (const error& why) {
+      fail_all(why);
+      hand_over(give_up);
+      throw;
+    }
+    hand_over(give_up);
+  }
+}
+
+void connection::renounce(const error& why, const std::function<void()>& leaving) {
+  const seam::lock_guard held{mutex_};
+  if (!stream_) return;  // given up already: another may be logged in just now
+  leaving();
+  if (seat_.taken()) {
+    stream_->cut();  // the leader finds out
+    return;
+  }
+  fail_all(why);
+}
+
+connection::watch connection::needs_reading() {
+  const seam::lock_guard held{mutex_};
+  watch found;
+  if (closed_) return found;
+  if (stream_ && !hung_up_) found.descriptor = stream_->descriptor();
+  if (seat_.taken()) return found;
+  for (std::size_t i = 0; i < in_flight_.size(); ++i) {
+    if (in_flight_[i].done) found.until = std::min(found.until, in_flight_[i].give_up);
+  }
+  found.to_be_read = found.until != time_point::max();
+  const bool at_once = !stream_ || hung_up_ || stream_->read_ahead();
+  if (found.to_be_read && at_once) found.until = clock_.now();
+  return found;
+}
+
+void connection::note_hang_up(int descriptor) {
+  const seam::lock_guard held{mutex_};
+  // The number may belong to another connection by now.
+  if (!stream_ || stream_->descriptor() != descriptor || !stream_->hung_up()) return;
+  hung_up_ = true;
+  if (seat_.taken()) return;  // whoever reads finds out
+  for (std::size_t i = 0; i < in_flight_.size(); ++i) {
+    if (!in_flight_[i].abandoned) return;  // a callback: it will be read for
+  }
+  fail_all(make_error(errc::unreachable, where_.shown() + " has hung up"));
+}
+
+void connection::read_what_is_there() {
+  const seam::lock_guard held{mutex_};
+  if (closed_ || in_flight_.empty() || !seat_.take()) return;
+  time_point last = time_point::min();
+  try {
+    for (std::size_t i = 0; i < in_flight_.size(); ++i)
+      last = std::max(last, in_flight_[i].give_up);
+    if (!stream_) connect(last);
+    flush(last);
+    read_once(clock_.now());
+    const time_point now = clock_.now();
+    for (std::size_t i = 0; i < in_flight_.size(); ++i) {
+      pending& one = in_flight_[i];
+      if (!one.done || one.give_up > now) continue;
+      const auto done = std::move(one.done);
+      one.done = nullptr;
+      one.abandoned = true;
+      const time_point asked = one.asked;
+      const error late =
+          make_error(errc::timed_out, where_.shown() + " did not answer in time", 0, true);
+      {
+        const seam::unlocked meanwhile{mutex_};
+        done(nullptr, &late);
+      }
+      if (silent_since(asked, now)) throw silence();
+    }
+  } catch (const error& why) {
+    fail_all(why);
+  }
+  hand_over(last);
+}
+
+void connection::close() noexcept {
+  const seam::lock_guard held{mutex_};
+  closed_ = true;
+  if (seat_.taken()) {
+    if (stream_) stream_->cut();
+    return;  // the leader fails everybody, himself too
+  }
+  try {
+    fail_all(make_error(errc::closed, "the client was closed"));
+  } catch (const std::exception&) {
+    stream_.reset();  // out of memory: who waits here gives up in time
+  }
+}
+
+void connection::abandon() noexcept {
+  // The mutex may be locked by a thread of the parent.
+  if (stream_) stream_->close_descriptor_only();
+}
+
+}  // namespace crosslock::redis

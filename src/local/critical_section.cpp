@@ -1,0 +1,164 @@
+// The user's end of a hold. Everything that changes its state goes through the line's mutex.
+#include "local/critical_section.hpp"
+
+#include "local/client_context.hpp"
+#include "local/line.hpp"
+#include "local/local_grant.hpp"
+
+#include <utility>
+
+namespace crosslock::inner {
+
+critical_section::critical_section(std::shared_ptr<client_context> home,
+                                   std::shared_ptr<line> line) noexcept
+    : home_{std::move(home)}, line_{std::move(line)} {}
+
+critical_section::~critical_section() {
+  if (state_.load() == state::held) release();
+}
+
+void critical_section::begin(std::shared_ptr<local_grant> grant, crosslock::fence fence,
+                             time_point now) noexcept {
+  grant_ = std::move(grant);
+  fence_ = fence;
+  mode_ = grant_->claim.mode;
+  since_ = now;
+  state_.store(state::held);
+}
+
+std::optional<std::stop_source> critical_section::mark_lost(loss_reason reason) {
+  const seam::lock_guard guard{stop_mutex_};
+  lost_.store(reason, std::memory_order_release);
+  return stop_;
+}
+
+std::stop_token critical_section::lost_token() const {
+  if (inherited_by_fork()) home_->check_usable();
+  const seam::lock_guard guard{stop_mutex_};
+  if (!stop_) {
+    stop_.emplace();
+    if (lost_reason() != loss_reason::none) stop_->request_stop();
+  }
+  return stop_->get_token();
+}
+
+bool critical_section::valid() const noexcept {
+  if (inherited_by_fork()) return false;
+  if (state_.load(std::memory_order_acquire) != state::held) return false;
+  if (lost_reason() != loss_reason::none) return false;
+  if (home_->clock().now() < grant_->deadline()) return true;
+  home_->keeper().lose(*grant_, grant_->fixed ? loss_reason::lease_ended : loss_reason::expired);
+  return false;
+}
+
+void critical_section::check() const {
+  if (valid()) return;
+  if (inherited_by_fork()) home_->check_usable();
+  if (state_.load() != state::held) {
+    throw error{errc::not_held, "'" + name().str() + "' is not held any more"};
+  }
+  throw error{errc::lost, "the hold of '" + name().str() + "' was lost (" +
+                              std::string{to_string(lost_reason())} +
+                              "): what its fence protects may have a new owner"};
+}
+
+void critical_section::check_again() const {
+  // So much more than a tick that a timer interrupt may also come late.
+  constexpr duration much = std::chrono::seconds{1};
+  const std::int64_t tick = home_->clock().tick();
+  const bool sure = tick == checked_tick_ && lost_reason() == loss_reason::none &&
+                    state_.load(std::memory_order_acquire) == state::held && !inherited_by_fork();
+  if (sure) return;
+  check();
+  checked_tick_ = grant_->deadline() - home_->clock().now() > much ? tick : -1;
+}
+
+time_point critical_section::expires_at() const noexcept { return grant_->deadline(); }
+
+owner_id critical_section::owner() const noexcept { return grant_->claim.owner; }
+
+const lock_name& critical_section::name() const noexcept { return *line_->given_name(); }
+
+const lock_name& critical_section::full_name() const noexcept { return *line_->name(); }
+
+bool critical_section::inherited_by_fork() const noexcept { return home_->inherited_by_fork(); }
+
+release_result critical_section::release() noexcept {
+  if (inherited_by_fork()) return release_result::not_held;
+  const release_result result = line_->release(*this);
+  report_end(result);
+  return result;
+}
+
+void critical_section::report_end(release_result result) const noexcept {
+  if (home_->observer()) {
+    home_->observer()->released({.name = full_name().view(),
+                                 .owner = grant_ ? owner() : owner_id{},
+                                 .fence = fence_,
+                                 .result = result,
+                                 .held = home_->clock().now() - since_});
+  }
+}
+
+void critical_section::refuse_unless(claim_mode mode, const char* what) const {
+  home_->check_usable();
+  check();
+  if (mode_ == mode) return;
+  throw error{errc::conflict, "the hold of '" + name().str() + "' " + what};
+}
+
+std::shared_ptr<critical_section> critical_section::upgrade(time_point end, std::stop_token stop) {
+  refuse_unless(claim_mode::shared, "is not a shared one: there is nothing to upgrade");
+  const duration lease = grant_->claim.lease;
+  auto next = line_->upgrade(
+      *this,
+      {.demand = {}, .lease = lease, .fixed = grant_->fixed, .end = end, .stop = std::move(stop)});
+  if (!next) return nullptr;
+  // The exclusive grant came beside a shared one that lives: only what is known here can speak
+  // against it. What was lost never becomes valid again, whoever was told so may have acted on it.
+  if (!valid() || !line_->retire(*this, next->grant_.get())) {
+    line_->retire(*next);
+    next->report_end(release_result::released);
+    check();
+    throw error{errc::lost, "the shared hold of '" + name().str() + "' was lost meanwhile"};
+  }
+  report_end(release_result::released);
+  next->take_listeners_of(*this);
+  return next;
+}
+
+// Who listens for the loss of the hold goes on listening. One mutex after the other: nobody tells
+// the elder of a loss any more, and only this thread gives out its token.
+void critical_section::take_listeners_of(const critical_section& elder) {
+  std::optional<std::stop_source> listeners;
+  {
+    const seam::lock_guard guard{elder.stop_mutex_};
+    listeners = elder.stop_;
+  }
+  bool lost_already = false;
+  {
+    const seam::lock_guard guard{stop_mutex_};
+    stop_ = listeners;
+    lost_already = lost_reason() != loss_reason::none;
+  }
+  if (lost_already && listeners) listeners->request_stop();
+}
+
+void critical_section::downgrade() {
+  refuse_unless(claim_mode::exclusive, "is not an exclusive one: there is nothing to downgrade");
+  line_->downgrade(*this);
+}
+
+receipt critical_section::detach() {
+  home_->check_usable();
+  if (!home_->about().outlives_process) {
+    throw error{errc::unsupported,
+                "a hold on this engine ends with the process: it cannot be detached",
+                {.engine = std::string{home_->about().name}}};
+  }
+  receipt given = line_->detach(*this);
+  report_end(release_result::detached);
+  return given;
+}
+
+}  // namespace crosslock::inner

@@ -1,0 +1,121 @@
+// Carries out what a step of the line has decided: wake-ups, deliveries, tasks, reports.
+#include "local/deferred_actions.hpp"
+
+#include "local/client_context.hpp"
+#include "local/line.hpp"
+
+#include <utility>
+
+namespace crosslock::inner {
+
+void deferred_actions::wake(waiter& waiter) {
+  waiter.news.fetch_add(1);
+  if (!wake_) {
+    wake_ = &waiter.news;
+  } else {
+    more_wakes_.push_back(&waiter.news);
+  }
+}
+
+void deferred_actions::deliver(std::shared_ptr<waiter> done) {
+  delivered_.push_back(std::move(done));
+}
+
+void deferred_actions::release(const seam::grant& grant, time_point deadline,
+                               std::shared_ptr<std::atomic<bool>> given_back) {
+  released_ = late_release{grant, deadline, std::move(given_back)};
+}
+
+void deferred_actions::tell(std::optional<std::stop_source> stop,
+                            const observer::lost_event& event) {
+  losses_.push_back({std::move(stop), event});
+}
+
+void deferred_actions::run() {
+  client_context& home = line_.home();
+  // The waiter may have returned meanwhile: only the address of its word is used.
+  if (wake_) home.rouse(*wake_);
+  for (seam::park_word* word : more_wakes_) home.rouse(*word);
+  for (loss& told : losses_) tell_loss(told);
+  if (listened_) home.engine().listen_for_wanted({*listened_->name, listened_->owner});
+  for (const withdrawal& each : withdrawn_) {
+    if (each.here) {
+      home.keeper().withdraw(each.claim);
+    } else {
+      home.keeper().withdraw_later(each.claim);
+    }
+  }
+  if (released_) {
+    home.keeper().release_later(released_->grant, released_->deadline, released_->given_back);
+  }
+  for (const auto& done : delivered_) deliver_one(done);
+  for (const seam::claim& claim : asks_) {
+    if (ask_elsewhere_) {
+      ask_later(claim);
+    } else {
+      line_.claims().send(claim);
+    }
+  }
+}
+
+void deferred_actions::ask_later(const seam::claim& claim) {
+  line_.home().keeper().timers().post([weak = line_.weak_from_this(), claim] {
+    if (const auto here = weak.lock()) here->claims().send(claim);
+  });
+}
+
+void deferred_actions::tell_loss(loss& told) {
+  client_context& home = line_.home();
+  const settings& settings = home.settings();
+  if (!told.stop && !settings.observer && !settings.log) return;
+  // The notice outlives this step, and the client perhaps: it owns all it needs.
+  home.keeper().tell_loss([stop = std::move(told.stop), event = told.event, name = line_.name(),
+                           observer = settings.observer, log = settings.log]() mutable {
+    if (stop) stop->request_stop();
+    if (observer) observer->lost(event);
+    if (log) {
+      log(log_level::warning,
+          "lost '" + name->str() + "': " + std::string{to_string(event.reason)});
+    }
+  });
+}
+
+void deferred_actions::deliver_one(const std::shared_ptr<waiter>& done) {
+  client_context& home = line_.home();
+  home.keeper().timers().cancel(done->timer);
+  report(home, *done);
+  const auto continuation = [done] {
+    // A stop that is being carried out on another thread still uses line and client, and what the
+    // callback leaves may be their last owner: it is waited for.
+    done->stop_watch.reset();
+    // Out of the waiter, which may end on a thread of the library: both may own the client.
+    auto entered = std::move(done->critical_section);
+    const auto callback = std::move(done->done);
+    acquire_result result;
+    result.failure = done->failure;
+    if (done->now_is == waiter::state::granted) result.hold.emplace(std::move(entered));
+    callback(std::move(result));
+  };
+  // Not kept by what it is going to keep: an executor may own what it was given.
+  const auto executor = std::move(done->request.executor);
+  home.callback_runner().post(continuation, executor);
+}
+
+void report(client_context& home, const waiter& ended) {
+  observer* const observer = home.observer();
+  if (!observer) return;
+  const std::string_view name = ended.critical_section->full_name().view();
+  const duration waited = home.clock().now() - ended.started;
+  if (ended.now_is == waiter::state::granted) {
+    observer->acquired({.name = name,
+                        .owner = ended.critical_section->owner(),
+                        .fence = ended.critical_section->fence(),
+                        .cause = ended.cause,
+                        .waited = waited,
+                        .deadline = ended.critical_section->expires_at()});
+  } else {
+    observer->waited(name, ended.left_because, waited);
+  }
+}
+
+}  // namespace crosslock::inner

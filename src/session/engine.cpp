@@ -1,0 +1,221 @@
+// Claims, as far as somebody asks about them: what becomes of them by itself is in engine_news.cpp.
+//
+// Nothing here touches a member after its last call of engine_events: the core may close the engine
+// then.
+#include "session/engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace crosslock::session {
+
+using namespace std::chrono_literals;
+
+engine::engine(const std::function<parts(session_listener&)>& make, seam::engine_events& events,
+               seam::clock& clock, log say)
+    : events_{events},
+      clock_{clock},
+      say_{std::move(say)},
+      parts_{make(*this)},
+      environment_{.wire = *parts_.wire, .table = table_, .words = *parts_.words, .clock = clock} {}
+
+void engine::forget_staying() noexcept {
+  const seam::lock_guard guard{table_.mutex};
+  for (const standing_ref& one : table_.all()) one->go_on = nullptr;
+}
+
+standing_ref engine::stand(const seam::claim& claim) {
+  const seam::lock_guard guard{table_.mutex};
+  standing_ref mine = table_.find(claim.owner);
+  if (!mine || mine->now == standing::phase::leaving) {
+    const standing_ref before = std::exchange(mine, std::make_shared<standing>());
+    if (before) {  // what is left of it, if anything, is found and used
+      mine->session = before->session;
+      mine->sent = before->sent;
+      table_.forget(before);
+    }
+    mine->claim = claim;
+    environment_.words.locate(*mine);
+    table_.add(mine);
+  }
+  // What does not change is not written, for it is read without the mutex.
+  if (mine->claim.lease != claim.lease) mine->claim.lease = claim.lease;
+  if (mine->claim.wait != claim.wait) mine->claim.wait = claim.wait;
+  if (mine->claim.beside != claim.beside) mine->claim.beside = claim.beside;
+  return mine;
+}
+
+seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
+  refuse(claim);
+  environment_.wire.require(give_up);
+  // Behind an outage a grant would be worth nothing until the session is proven alive again.
+  // But only for a while: the server may have more to say than silence.
+  const time_point now = clock_.now();
+  const tree::life life = environment_.wire.now();
+  environment_.wire.await_proof(now - life.timeout * 3 / 4, now + (give_up - now) / 2);
+  struct under_way {
+    tree::flight way;
+    std::optional<asking::outcome> result;
+  };
+  const auto mine = std::make_shared<under_way>();
+  mine->way.missing.store(1);
+  const standing_ref here = stand(claim);
+  way_of(here, [mine, &clock = clock_](const asking::outcome& result) {
+    mine->result = result;
+    mine->way.missing.store(0, std::memory_order_release);
+    mine->way.word.fetch_add(1);
+    clock.unpark(mine->way.word);
+  })->begin();
+  const bool may_stay = !claim.wait && claim.mode == claim_mode::permit;
+  while (may_stay &&
+         !environment_.wire.await_so_far(mine->way, std::min(give_up, end_of_stay(here)))) {
+    if (clock_.now() >= give_up || environment_.wire.closing()) break;
+    end_stay(here);
+  }
+  if (!environment_.wire.await(mine->way, give_up)) {
+    throw environment_.words.make_error(
+        errc::timed_out, environment_.wire.shown() + " did not answer in time", true);
+  }
+  if (const auto* why = std::get_if<error>(&*mine->result)) throw error{*why};
+  return std::get<seam::answer>(*mine->result);
+}
+
+time_point engine::end_of_stay(const standing_ref& one) const {
+  const time_point now = clock_.now();
+  const seam::lock_guard guard{table_.mutex};
+  return one->go_on ? std::max(one->stays_until, now) : now + a_moment;
+}
+
+/// A try goes that has stayed for a moment behind one that does not move.
+void engine::end_stay(const standing_ref& one) {
+  const time_point now = clock_.now();
+  std::function<void(bool)> go_on;
+  {
+    const seam::lock_guard guard{table_.mutex};
+    if (now >= one->stays_until) go_on = std::exchange(one->go_on, nullptr);
+  }
+  if (go_on) go_on(false);
+}
+
+void engine::ask_async(const seam::claim& claim, time_point /*give_up*/) {
+  refuse(claim);
+  const standing_ref mine = stand(claim);
+  bool more = false;
+  {
+    const seam::lock_guard guard{table_.mutex};
+    more = !std::exchange(mine->expects_news, true);
+  }
+  if (more) environment_.wire.expect_news(1);
+  way_of(mine, [this, claim](const asking::outcome& result) {
+    const seam::claim_key key{*claim.name, claim.owner};
+    if (const auto* why = std::get_if<error>(&result)) {
+      return events_.failed(key, *why);
+    }
+    events_.answered(claim, std::get<seam::answer>(result));
+  })->begin();
+}
+
+response engine::leave_and_wait(const standing_ref& one, time_point give_up) {
+  struct under_way {
+    tree::flight way;
+    response said;
+  };
+  try {
+    // A moment for a new connection; without servers nobody is kept waiting.
+    environment_.wire.require(std::min(give_up, clock_.now() + 1s));
+  } catch (const error&) {
+    leave(environment_, one, nullptr);  // as soon as there is a connection
+    throw;
+  }
+  const auto mine = std::make_shared<under_way>();
+  mine->way.missing.store(1);
+  leave(environment_, one, [mine, &clock = clock_](response& said) {
+    mine->said = said;
+    mine->way.missing.store(0, std::memory_order_release);
+    mine->way.word.fetch_add(1);
+    clock.unpark(mine->way.word);
+  });
+  if (!environment_.wire.await(mine->way, give_up)) {
+    throw environment_.words.make_error(
+        errc::timed_out, environment_.wire.shown() + " did not answer in time", true);
+  }
+  return mine->said;
+}
+
+void engine::withdraw(const seam::claim& claim, time_point give_up) {
+  standing_ref mine;
+  {
+    const seam::lock_guard guard{table_.mutex};
+    mine = table_.find(claim.owner);
+  }
+  if (!mine) return;
+  const response said = leave_and_wait(mine, give_up);
+  if (!said.ok() && !said.no_node()) {
+    throw environment_.words.error_in(said, "leave the line of '" + claim.name->str() + "'");
+  }
+}
+
+seam::release_answer engine::release(const seam::grant& grant, time_point give_up) {
+  standing_ref mine;
+  {
+    const seam::lock_guard guard{table_.mutex};
+    mine = table_.find(grant.owner);
+    if (!mine || mine->first != grant.first || !mine->was_held) {
+      return seam::release_answer::not_owner;
+    }
+  }
+  const response said = leave_and_wait(mine, give_up);
+  if (said.ok()) return seam::release_answer::released;
+  if (said.no_node()) return seam::release_answer::not_owner;
+  throw environment_.words.error_in(said, "release '" + grant.name->str() + "'");
+}
+
+/// Its heartbeat keeps the session alive, and with it whatever is held: there is nothing to renew,
+/// only to share.
+void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
+  using result = seam::renewal::result;
+  for (seam::renewal& one : batch) {
+    if (one.detach) {
+      throw environment_.words.make_error(errc::unsupported,
+                                          "a hold ends with its session: it cannot be detached");
+    }
+    if (!one.share) continue;
+    try {
+      share(one, give_up);
+    } catch (const error&) {
+      // It is not shared yet, and says unknown. The others have nothing to do with that.
+    }
+  }
+  const tree::life life = environment_.wire.now();
+  // Nothing has been proven of late: the session may go on, but nobody knows.
+  const time_point lately = clock_.now() - life.timeout / 2;
+  const seam::lock_guard guard{table_.mutex};
+  for (seam::renewal& one : batch) {
+    const standing_ref mine = table_.find(one.held.owner);
+    const bool ours = mine && mine->now == standing::phase::held && mine->first == one.held.first;
+    if (!ours || (life.session != 0 && mine->session != life.session)) {
+      one.outcome = result::lost;
+    } else if (!life.proven || (!one.share && *life.proven < lately)) {
+      one.outcome = result::unknown;
+    } else if (!one.share || mine->readers_node || mine->claim.mode == claim_mode::shared) {
+      one.outcome = result::renewed;
+      one.granted_lease = life.timeout;
+      one.sent = *life.proven;
+    }
+  }
+}
+
+std::optional<seam::grant> engine::adopt(const seam::grant&, const seam::claim&, time_point) {
+  throw environment_.words.make_error(errc::unsupported,
+                                      "a hold ends with its session: there are no receipts");
+}
+
+void engine::await_news(seam::clock&, seam::park_word& word, std::uint32_t expected,
+                        time_point until) {
+  environment_.wire.await_news(word, expected, until);
+}
+
+void engine::rouse(seam::clock&, seam::park_word& word) noexcept { environment_.wire.rouse(word); }
+
+}  // namespace crosslock::session

@@ -1,0 +1,43 @@
+"""What a process inherits, and must not pass on: signals that are ignored or blocked. Under nohup
+or in the background of a script, cases about signals would fail."""
+
+import signal
+import sys
+
+from tally import run
+
+# Python ignores these for itself, and gives programs that it starts the default again.
+OF_PYTHON = {signal.SIGPIPE, signal.SIGXFSZ}
+
+
+def reset_signals():
+    for number in signal.valid_signals() - OF_PYTHON:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, usual)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def check(tally):
+    """A run of ./test, with a suite that says what its programs inherit."""
+    suite = """
+import sys
+sys.path.insert(0, "tests/run")
+import main, subprocess
+def look(tally):
+    subprocess.run(["grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status"])
+main.plan = lambda *_: [("look", look)]
+sys.argv = ["main.py"]
+main.main()
+"""
+
+    def spoil():
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM,
+                       signal.SIGPIPE, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGALRM])
+
+    _, said = run([sys.executable, "-c", suite], 60, preexec_fn=spoil, restore_signals=False)
+    none = "0" * 16
+    tally.check("programs start with no signal ignored or blocked",
+                f"SigBlk:\t{none}\nSigIgn:\t{none}\n" in said, said)
