@@ -264,7 +264,7 @@ TEST(redis_names, a_list_reads_the_names_in_use_and_scans_nothing) {
   EXPECT_EQ(calls(server, "keys"), 0);
   for (const seam::grant& each : held) EXPECT_TRUE(one.give_back(each));
   EXPECT_TRUE(listed(one).empty());
-  EXPECT_GT(std::stoll(server.say({"TTL", "crosslock:names"}).text), 86'400);
+  EXPECT_GT(std::stoll(server.say({"TTL", "crosslock:{names}"}).text), 86'400);
 }
 
 TEST(redis_names, a_name_where_ours_only_wait_for_a_foreign_holder_is_listed) {
@@ -280,15 +280,16 @@ TEST(redis_names, names_that_nobody_has_used_for_a_day_are_forgotten_and_used_on
   engine_rig one{socket_url(server)};
   const seam::grant old = one.take("old");
   const std::string held_long_ago = side_key("fence", "old");
-  (void)server.say({"ZADD", "crosslock:names", "1", held_long_ago});
+  (void)server.say({"ZADD", "crosslock:{names}", "1", held_long_ago});
   for (int i = 0; i < 100; ++i) {
-    (void)server.say({"ZADD", "crosslock:names", "2", side_key("fence", "g" + std::to_string(i))});
+    (void)server.say(
+        {"ZADD", "crosslock:{names}", "2", side_key("fence", "g" + std::to_string(i))});
   }
   // New names clear up: one in 16 of them, dozens at once.
   std::vector<seam::grant> held;
   for (int i = 0; i < 400; ++i) held.push_back(one.take("new" + std::to_string(i)));
-  EXPECT_EQ(server.say({"ZCOUNT", "crosslock:names", "0", "3"}).text, "0");
-  EXPECT_EQ(server.say({"ZCARD", "crosslock:names"}).text, "401");
+  EXPECT_EQ(server.say({"ZCOUNT", "crosslock:{names}", "0", "3"}).text, "0");
+  EXPECT_EQ(server.say({"ZCARD", "crosslock:{names}"}).text, "401");
   EXPECT_TRUE(listed(one).contains("old"));
 }
 
@@ -308,19 +309,19 @@ TEST(redis_names, a_name_is_noted_again_by_the_first_hold_of_an_hour_and_by_long
   redis_server server;
   engine_rig one{socket_url(server)};
   EXPECT_TRUE(one.give_back(one.take("a")));
-  ASSERT_EQ(server.say({"DEL", "crosslock:names"}).text, "1");
+  ASSERT_EQ(server.say({"DEL", "crosslock:{names}"}).text, "1");
   EXPECT_TRUE(one.give_back(one.take("a")));
-  EXPECT_EQ(server.say({"EXISTS", "crosslock:names"}).text, "0");  // still the same hour
+  EXPECT_EQ(server.say({"EXISTS", "crosslock:{names}"}).text, "0");  // still the same hour
   // Its last use was long ago.
   ASSERT_EQ(server.say({"SETRANGE", side_key("fence", "a"), "0", "1600000000"}).text.empty(),
             false);
   const seam::grant held = one.take("a");
-  EXPECT_EQ(server.say({"ZCARD", "crosslock:names"}).text, "1");
-  ASSERT_EQ(server.say({"DEL", "crosslock:names"}).text, "1");
+  EXPECT_EQ(server.say({"ZCARD", "crosslock:{names}"}).text, "1");
+  ASSERT_EQ(server.say({"DEL", "crosslock:{names}"}).text, "1");
   seam::renewal renewal{.held = held, .lease = 3h};
   one.engine->renew({&renewal, 1}, engine_rig::soon());
   EXPECT_EQ(renewal.outcome, seam::renewal::result::renewed);
-  EXPECT_EQ(server.say({"ZCARD", "crosslock:names"}).text, "1");
+  EXPECT_EQ(server.say({"ZCARD", "crosslock:{names}"}).text, "1");
 }
 
 TEST(redis_names, the_first_handover_of_an_hour_notes_the_name) {
@@ -330,26 +331,45 @@ TEST(redis_names, the_first_handover_of_an_hour_notes_the_name) {
   const seam::grant held = one.take("a");
   const seam::claim waits = engine_rig::claim("a", true);
   ASSERT_EQ(other.ask(waits).result, ask_result::in_line);
-  (void)server.say({"DEL", "crosslock:names"});
+  (void)server.say({"DEL", "crosslock:{names}"});
   (void)server.say({"SETRANGE", side_key("fence", "a"), "0", "1600000000"});
   EXPECT_TRUE(one.give_back(held));
   EXPECT_TRUE(other.events.await_grant(waits.owner, 2s));
-  EXPECT_EQ(server.say({"ZCARD", "crosslock:names"}).text, "1");
+  EXPECT_EQ(server.say({"ZCARD", "crosslock:{names}"}).text, "1");
 }
 
 TEST(redis_names, an_entry_that_this_user_must_not_look_at_fails_nobody) {
   redis_server server;
   EXPECT_EQ(server
                 .say({"ACL", "SETUSER", "ann", "reset", "on", ">secret", "~stock/*",
-                      "~crosslock:names", "~crosslock:{???}:*:stock/*", "&*", "+@all"})
+                      "~crosslock:{names}", "~crosslock:{???}:*:stock/*", "&*", "+@all"})
                 .text,
             "OK");
-  (void)server.say({"ZADD", "crosslock:names", "1", side_key("fence", "bakery/1")});
+  (void)server.say({"ZADD", "crosslock:{names}", "1", side_key("fence", "bakery/1")});
   engine_rig one{socket_url(server, "?user=ann&password=secret")};
   for (int i = 0; i < 100; ++i) {
     const std::string name = "stock/" + std::to_string(i);
     EXPECT_TRUE(one.give_back(one.take(name)));
   }
+}
+
+TEST(redis_names, a_lock_that_is_called_like_an_index_has_its_own_lease) {
+  redis_server server;
+  engine_rig one{socket_url(server)};
+  const seam::grant held = one.take("crosslock:names");
+  for (int i = 0; i < 50; ++i) (void)one.take("n" + std::to_string(i));
+  EXPECT_LE(std::stoll(server.say({"PTTL", "crosslock:names"}).text), 30'000);
+  EXPECT_EQ(listed(one).size(), 51U);
+  EXPECT_TRUE(one.give_back(held));
+}
+
+TEST(redis_names, what_others_keep_in_the_place_of_the_index_is_left_alone) {
+  redis_server server;
+  engine_rig one{socket_url(server)};
+  (void)server.say({"SET", "crosslock:{names}", "theirs", "PX", "30000"});
+  for (int i = 0; i < 50; ++i) (void)one.take("n" + std::to_string(i));
+  EXPECT_LE(std::stoll(server.say({"PTTL", "crosslock:{names}"}).text), 30'000);
+  EXPECT_EQ(server.say({"GET", "crosslock:{names}"}).text, "theirs");
 }
 
 TEST(redis_rights, the_place_of_whoever_polls_ends_at_a_number_that_older_versions_can_read) {

@@ -190,6 +190,47 @@ TEST(redis_rights, a_refused_renewal_says_why_when_it_is_alone_and_hurts_no_othe
   EXPECT_TRUE(client.give_back(mine));
 }
 
+// A planned failover leaves the connection open: whoever stays on it renews nothing any more.
+TEST(redis_rights, renewals_that_travel_together_leave_a_server_that_became_a_replica) {
+  redis_server server;
+  engine_rig client{socket_url(server)};
+  std::vector<seam::renewal> both;
+  for (const char* name : {"a", "b"}) both.push_back({.held = client.take(name), .lease = 30s});
+  const auto connections = [&] { return server.info("stats", "total_connections_received"); };
+  const std::int64_t before = connections();
+  (void)server.say({"REPLICAOF", "127.0.0.1", "1"});
+  client.engine->renew(both, engine_rig::soon());
+  for (const seam::renewal& each : both) {
+    EXPECT_EQ(each.outcome, seam::renewal::result::unknown);
+  }
+  (void)server.say({"REPLICAOF", "NO", "ONE"});
+  client.engine->renew(both, engine_rig::soon());
+  for (const seam::renewal& each : both) {
+    EXPECT_EQ(each.outcome, seam::renewal::result::renewed);
+  }
+  EXPECT_GT(connections(), before);
+}
+
+TEST(redis_rights, a_channel_that_is_taken_away_is_told_and_found_again) {
+  redis_server server;
+  ASSERT_EQ(server.say(least_rights()).text, "OK");
+  engine_rig client{socket_url(server, "?user=ann&password=secret")};
+  const auto listeners = [&] {
+    return server.say({"PUBSUB", "CHANNELS", "crosslock:to:*"}).items.size();
+  };
+  const auto soon = [](auto&& question) {
+    const time_point end = seam::real_clock().now() + 20s;
+    while (!question() && seam::real_clock().now() < end) std::this_thread::yield();
+    return question();
+  };
+  EXPECT_EQ(listeners(), 1U);
+  ASSERT_EQ(server.say({"ACL", "SETUSER", "ann", "-subscribe"}).text, "OK");
+  (void)server.say({"CLIENT", "KILL", "TYPE", "pubsub"});
+  EXPECT_TRUE(soon([&] { return mentions(client.warnings(), "+subscribe"); }));
+  ASSERT_EQ(server.say({"ACL", "SETUSER", "ann", "+subscribe"}).text, "OK");
+  EXPECT_TRUE(soon([&] { return listeners() == 1; }));
+}
+
 TEST(redis_rights, wrong_and_missing_passwords_are_denied_and_not_shown) {
   redis_server server;
   server.authenticate_with({"AUTH", "master"});

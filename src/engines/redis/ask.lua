@@ -200,7 +200,8 @@ if known and pad(known) > add(FENCE_MAX, 0 - BLOCK) then return exhausted end
 ticket = next_ticket()
 redis.call('ZADD', line_key, ticket, member)
 live_on(line_key, offer + 500)
-if polls then refresh() end
+-- A ticket in the future, where the clock was put back, says nothing about when the place ends.
+if polls or math.floor(ticket / 1000) > now then refresh() end
 if beside then note_beside() end
 mark_wanted()
 return in_line(ticket)

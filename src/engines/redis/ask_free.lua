@@ -40,8 +40,9 @@ if demand then
       if not old and time[2] % 16 > 0 then
         -- A name is noted as in use when it is new, and the first time in an hour (line.lua). One
         -- in 16 takes the long way, which also clears up among the old ones.
-        redis.pcall('ZADD', 'crosslock:names', now, KEYS[2])
-        redis.pcall('EXPIRE', 'crosslock:names', '259200')
+        if type(redis.pcall('ZADD', 'crosslock:{names}', now, KEYS[2])) == 'number' then
+          redis.pcall('EXPIRE', 'crosslock:{names}', '259200')
+        end
         return fence
       end
       local before = type(old) == 'string' and string.byte(old, 20) == 32 and

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <new>
 #include <utility>
 
 namespace crosslock::redis {
@@ -50,6 +52,11 @@ connection::connection(address where, duration timeout, seam::clock& clock, logi
 
 connection::~connection() = default;
 
+error connection::as_error(const std::exception& why) {
+  if (const auto* const ours = dynamic_cast<const error*>(&why)) return *ours;
+  return make_error(errc::unreachable, why.what());
+}
+
 connection::answers::answers(answers&& other) noexcept
     : home_{other.home_}, slot_{std::exchange(other.slot_, nullptr)} {}
 
@@ -82,6 +89,7 @@ template <class Write>
 pending& connection::enqueue(std::size_t count, time_point give_up, const Write& write) {
   if (closed_) throw make_error(errc::closed, "the client was closed");
   in_flight_.make_room();
+  callbacks_.reserve(in_flight_.room());  // whoever completes it must not fail
   pending& mine = *take_slot();
   const std::size_t before = out_.size();
   try {
@@ -193,10 +201,8 @@ bool connection::lead(pending& mine) {
       if (silent_since(mine.asked, clock_.now())) throw silence();
       break;
     }
-  } catch (const error& why) {
-    failure = why;
   } catch (const std::exception& why) {
-    failure = make_error(errc::unreachable, why.what());
+    failure = as_error(why);
   }
   if (failure) fail_all(closed_ ? make_error(errc::closed, "the client was closed") : *failure);
   hand_over(give_up);
@@ -237,6 +243,16 @@ void connection::connect(time_point give_up) {
 void connection::flush(time_point give_up) {
   if (writing_) return;
   writing_ = true;
+  try {
+    write_gathered(give_up);
+  } catch (...) {
+    writing_ = false;
+    throw;
+  }
+  writing_ = false;
+}
+
+void connection::write_gathered(time_point give_up) {
   // Another connection may have taken the place of a broken one meanwhile: then it is its turn.
   while (!out_.empty() && stream_) {
     const std::shared_ptr<stream> to = stream_;
@@ -245,27 +261,23 @@ void connection::flush(time_point give_up) {
     const time_point now = clock_.now();
     const duration least = std::min(silence_counts_after, timeout_);
     if (asked_at_ == time_point{}) asked_at_ = now;
-    std::optional<error> failure;
+    std::exception_ptr failure;
     try {
       const seam::unlocked meanwhile{mutex_};
       to->write_all(sending_, std::clamp(give_up, now + least, now + timeout_));
-    } catch (const error& why) {
-      failure = why;
+    } catch (...) {
+      failure = std::current_exception();
     }
     sending_.clear();
-    if (failure && stream_ == to) {
-      writing_ = false;
-      throw error{*failure};
-    }
+    if (failure && stream_ == to) std::rethrow_exception(failure);
   }
-  writing_ = false;
 }
 
 // Whatever goes wrong is the leader's to deal with.
 void connection::flush_beside_leader(time_point give_up) {
   try {
     flush(give_up);
-  } catch (const error&) {
+  } catch (const std::exception&) {
     if (stream_) stream_->cut();
   }
 }
@@ -299,11 +311,19 @@ void connection::dispatch() {
       callbacks_.push_back(&first);
     } else {
       first.caller.serve();
-      if (&first != leader_) awake_.push_back(&first.caller.word());
+      if (&first != leader_) wake_soon(first.caller.word());
     }
   }
   wake_completed();
   run_callbacks();
+}
+
+void connection::wake_soon(seam::park_word& word) {
+  try {
+    awake_.push_back(&word);
+  } catch (const std::bad_alloc&) {
+    clock_.unpark(word);
+  }
 }
 
 // Only a leader finds anybody here: without one nobody waits.
@@ -360,8 +380,8 @@ void connection::hand_over(time_point give_up) {
   leader_ = nullptr;
   try {
     flush(give_up);
-  } catch (const error& why) {
-    fail_all(why);
+  } catch (const std::exception& why) {
+    fail_all(as_error(why));
   }
   bool callbacks = false;
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
@@ -403,7 +423,7 @@ void connection::fail_all(const error& why) {
       callbacks_.push_back(&one);
     } else {
       one.caller.serve();
-      if (&one != leader_) awake_.push_back(&one.caller.word());
+      if (&one != leader_) wake_soon(one.caller.word());
     }
   }
   out_.clear();

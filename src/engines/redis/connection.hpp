@@ -103,13 +103,16 @@ class connection {
   bool lead(pending& mine) CROSSLOCK_REQUIRES(mutex_);
   void connect(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
   void flush(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
+  void write_gathered(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
   void flush_beside_leader(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
   void read_once(time_point until) CROSSLOCK_REQUIRES(mutex_);
   void dispatch() CROSSLOCK_REQUIRES(mutex_);
   void hand_over(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
   error silence() const;
+  static error as_error(const std::exception& why);
   bool silent_since(time_point asked, time_point now) const noexcept CROSSLOCK_REQUIRES(mutex_);
   void fail_all(const error& why) CROSSLOCK_REQUIRES(mutex_);
+  void wake_soon(seam::park_word& word) CROSSLOCK_REQUIRES(mutex_);
   void wake_completed() CROSSLOCK_REQUIRES(mutex_);
   void run_callbacks() CROSSLOCK_REQUIRES(mutex_);
   void note_round_trip(time_point now) CROSSLOCK_REQUIRES(mutex_);
@@ -133,6 +136,8 @@ class connection {
   /// How many of the last in line are only in out_.
   std::size_t unsent_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
   pending_queue in_flight_ CROSSLOCK_GUARDED_BY(mutex_);
+  /// Completed requests that nobody waits for.
+  std::vector<pending*> callbacks_ CROSSLOCK_GUARDED_BY(mutex_);
   time_point heard_at_ CROSSLOCK_GUARDED_BY(mutex_){};  ///< when the last bytes came
   bool hung_up_ CROSSLOCK_GUARDED_BY(mutex_) = false;   ///< the server has, while somebody read
   /// Since when an answer is waited for, to measure round trips.
@@ -154,8 +159,7 @@ class connection {
   reply current_;
   std::vector<char> buffer_;
   std::vector<seam::park_word*> awake_;
-  std::vector<pending*> callbacks_;  ///< of requests nobody waits for
-  std::string sending_;              ///< the writer's own
+  std::string sending_;  ///< the writer's own
 };
 
 }  // namespace crosslock::redis

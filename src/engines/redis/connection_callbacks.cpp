@@ -13,8 +13,8 @@ void connection::open(time_point give_up) {
     if (!seat_.take()) return;  // somebody else is at it
     try {
       connect(give_up);
-    } catch (const error& why) {
-      fail_all(why);
+    } catch (const std::exception& why) {
+      fail_all(as_error(why));
       hand_over(give_up);
       throw;
     }
@@ -86,8 +86,8 @@ void connection::read_what_is_there() {
       }
       if (silent_since(asked, now)) throw silence();
     }
-  } catch (const error& why) {
-    fail_all(why);
+  } catch (const std::exception& why) {
+    fail_all(as_error(why));
   }
   hand_over(last);
 }

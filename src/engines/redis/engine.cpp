@@ -94,7 +94,8 @@ engine::engine(const address& where, const preferences& how, const std::string& 
                     clock,
                     {.heard = [this](std::string_view message) { hear(message); },
                      .listening = [this] { everybody_looks(); },
-                     .deaf = [this](const error&) { everybody_looks(); }}} {
+                     .deaf = [this](const error&) { everybody_looks(); },
+                     .refused = [this](const error& why) { warn_of_polling(why); }}} {
   const time_point give_up = clock.now() + timeout;
   connection_.open(give_up);
   try {
@@ -103,11 +104,15 @@ engine::engine(const address& where, const preferences& how, const std::string& 
     if (why.which() != errc::denied) throw;
     traits_.pushes = false;
     traits_.watches_cells = false;
-    warn(std::string{why.what()} +
-         "; without the rights to its channel and to know the server (ACL rules &crosslock:* "
-         "+subscribe +info) waiters look every 100 ms instead of being woken");
+    warn_of_polling(why);
   }
   check_rights(give_up);
+}
+
+void engine::warn_of_polling(const error& why) const {
+  warn(std::string{why.what()} +
+       "; without the rights to its channel and to know the server (ACL rules &crosslock:* "
+       "+subscribe +info) waiters look every 100 ms instead of being woken");
 }
 
 void engine::warn(const std::string& text) const {
@@ -191,11 +196,13 @@ connection::answers engine::call(script_call& what, time_point give_up) {
 
 void engine::refuse(std::string_view failure, std::string_view name) {
   const error why = error_in(failure, connection_.where().shown(), name);
-  if (needs_new_connection(failure)) {
-    // What it has become a replica of is another server, whose news it hands on.
-    connection_.renounce(why, [this] { subscription_.must_be_of(std::nullopt); });
-  }
+  if (needs_new_connection(failure)) leave_server(why);
   throw error{why};
+}
+
+void engine::leave_server(const error& why) {
+  // What it has become a replica of is another server, whose news it hands on.
+  connection_.renounce(why, [this] { subscription_.must_be_of(std::nullopt); });
 }
 
 seam::grant engine::make_grant(const seam::name_ref& name, const owner_id& owner, fence first,

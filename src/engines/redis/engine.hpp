@@ -93,8 +93,11 @@ class engine final : public seam::engine {
   auto run(script_call call, std::string_view name, time_point give_up, Use use);
   connection::answers call(script_call& what, time_point give_up);
   [[noreturn]] void refuse(std::string_view failure, std::string_view name);
+  /// It is no primary any more: the next request goes to whoever the address leads to then.
+  void leave_server(const error& why);
 
   void warn(const std::string& text) const;
+  void warn_of_polling(const error& why) const;
   void check_rights(time_point give_up);
   void log_in(stream& to, parser& from, time_point give_up);
   std::string introduce_subscription(stream& to, parser& from, time_point give_up);

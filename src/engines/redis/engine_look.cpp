@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t looks_at_once = 256;
 /// The index of names in use (line.lua), and how much of it is read at once.
-constexpr std::string_view names_key = "crosslock:names";
+constexpr std::string_view names_key = "crosslock:{names}";
 constexpr std::size_t names_at_once = 1000;
 
 /// How long the end of a client may take to clear up behind it; the rest ends by itself.

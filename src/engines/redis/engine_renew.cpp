@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 namespace crosslock::redis {
@@ -56,6 +57,7 @@ void engine::renew_part(std::span<seam::renewal> part, time_point give_up) {
     each.push_back({word::holder(one.held.owner, one.held.first), word::milliseconds(one.lease),
                     renewal_extras(one, clock_.now())});
   }
+  std::optional<error> moved;
   for (std::size_t open = part.size(); open > 0;) {
     const time_point sent = clock_.now();
     const auto write = [&](std::string& out) {
@@ -77,8 +79,12 @@ void engine::renew_part(std::span<seam::renewal> part, time_point give_up) {
       // Who renews only one hears why not; among many, each keeps its own outcome.
       const bool refused = said.failed() && part[i].outcome == seam::renewal::result::unknown;
       if (refused && part.size() == 1) refuse(said.failure(), part[i].held.name->view());
+      if (refused && needs_new_connection(said.failure())) {
+        moved = error_in(said.failure(), connection_.where().shown(), {});
+      }
     }
   }
+  if (moved) leave_server(*moved);
 }
 
 void engine::note_renewal(const reply& said, seam::renewal& one) {

@@ -37,6 +37,7 @@ class pending_queue {
   pending& operator[](std::size_t index) noexcept {
     return *ring_[(first_ + index) & (ring_.size() - 1)];
   }
+  std::size_t room() const noexcept { return ring_.size(); }
   /// So that the next push() cannot fail.
   void make_room() {
     if (size_ == ring_.size()) grow();

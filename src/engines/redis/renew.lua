@@ -38,6 +38,7 @@ elseif inside and is_of(fence, inside.fence, inside.block) then
     end
   end
   write_insider(owner, inside)
+  redis.call('EXPIRE', fence_key, DAY)
 else
   return {0}
 end

@@ -360,10 +360,13 @@ void subscription::try_again() {
                              commands_.where().shown() + " leads to another server than before"));
     }
   } catch (const error& why) {
-    if (why.which() == errc::denied) refused_ = true;
     drop(why);
+    // Rights come and go (a password that is changed, a server that has not heard of it yet): one
+    // that was there before may be there again.
+    if (why.which() == errc::denied && !std::exchange(told_refusal_, true)) events_.refused(why);
     return;
   }
+  told_refusal_ = false;
   events_.listening();
 }
 

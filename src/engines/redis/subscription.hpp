@@ -33,6 +33,8 @@ class subscription {
     /// From now on nothing is missed; what came before may have been.
     std::function<void()> listening;
     std::function<void(const error& why)> deaf;
+    /// It is deaf because it may not listen any more; told once until it listens again.
+    std::function<void(const error& why)> refused;
   };
 
   /// `commands` outlives it.
@@ -129,8 +131,9 @@ class subscription {
   std::vector<char> buffer_;
 
   // The thread's own, once it runs.
-  duration standby_{};    ///< how long it sleeps while waiters listen
-  bool refused_ = false;  ///< no right to listen: no use in trying again
+  duration standby_{};         ///< how long it sleeps while waiters listen
+  bool refused_ = false;       ///< no right to listen from the beginning: no use in trying again
+  bool told_refusal_ = false;  ///< the same since, and somebody knows
   int failures_ = 0;
   time_point next_try_{};
 };
