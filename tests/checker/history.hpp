@@ -52,6 +52,7 @@ enum class fault {
   thaw,
   stutter,  ///< a pause of milliseconds, one of many: no excuse for a late notice or wake-up
   steady,   ///< the end of one
+  stall,    ///< from `sent` until `t` its processor was somebody else's, by its own account
   server_down,
   server_up,
   partition,

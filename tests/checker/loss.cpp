@@ -2,6 +2,9 @@
 #include "checker/rules.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 namespace crosslock::checker {
 namespace {
@@ -48,22 +51,51 @@ class loss_rules {
   /// The latest time at which the notice is in time; counts the deadline that was in force then.
   std::int64_t latest_notice(const grant& g) const {
     const std::int64_t slack = to_.how().loss_slack.count();
-    std::int64_t latest = 0;
+    std::int64_t deadline = 0;
     for (const deadline_step& s : g.steps) {
       if (s.deadline == 0) {
         return never.t;
       }
-      if (latest != 0 && s.at.t > latest) {
+      if (deadline != 0 && s.at.t > deadline + slack) {
         break;
       }
-      latest = s.deadline + slack;
+      deadline = s.deadline;
     }
+    return latest_after(deadline, standstills(g));
+  }
+
+  /// When the process of `g` did not run, by the beginning. A process that the case itself starves
+  /// must be in time all the same.
+  std::vector<fault_span> standstills(const grant& g) const {
+    std::vector<fault_span> found;
+    const auto is_its = [&](const fault_span& f) {
+      return f.proc == g.about.proc || f.proc == event::nobody;
+    };
     for (const fault_span& f : line_.faults) {
-      const bool frozen =
-          f.kind == fault::pause && (f.proc == g.about.proc || f.proc == event::nobody);
-      if (frozen && f.from.t <= latest) {
-        latest = f.to == never ? never.t : std::max(latest, f.to.t + to_.how().thaw_slack.count());
+      if (f.kind == fault::pause && is_its(f)) found.push_back(f);
+    }
+    if (std::none_of(line_.stutters.begin(), line_.stutters.end(), is_its)) {
+      std::copy_if(line_.stalls.begin(), line_.stalls.end(), std::back_inserter(found), is_its);
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const fault_span& a, const fault_span& b) { return a.from < b.from; });
+    return found;
+  }
+
+  /// A process that was thawed has its slack anew; one that stalls does not use it up.
+  std::int64_t latest_after(std::int64_t deadline,
+                            const std::vector<fault_span>& standstills) const {
+    std::int64_t counted_from = deadline;
+    std::int64_t latest = deadline + to_.how().loss_slack.count();
+    for (const fault_span& f : standstills) {
+      if (f.from.t > latest) break;
+      if (f.to == never) return never.t;
+      if (f.kind == fault::pause) {
+        latest = std::max(latest, f.to.t + to_.how().thaw_slack.count());
+      } else {
+        latest += std::max<std::int64_t>(0, f.to.t - std::max(f.from.t, counted_from));
       }
+      counted_from = std::max(counted_from, f.to.t);
     }
     return latest;
   }
@@ -107,15 +139,23 @@ class loss_rules {
   report& to_;
 };
 
-/// How long the process of `g` stood still between `from` and the record of the grant.
+/// How long the process of `g` stood still between `from` and the record of the grant. Spans may
+/// overlap: a frozen process notes a stall as well.
 std::int64_t frozen_since(std::int64_t from, const timeline& line, const grant& g) {
-  std::int64_t sum = 0;
-  for (const auto* spans : {&line.faults, &line.stutters}) {
-    for (const fault_span& f : *spans) {
-      const bool froze = f.kind == fault::pause || f.kind == fault::stutter;
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+  for (const auto* kind : {&line.faults, &line.stutters, &line.stalls}) {
+    for (const fault_span& f : *kind) {
+      const bool froze =
+          f.kind == fault::pause || f.kind == fault::stutter || f.kind == fault::stall;
       if (!froze || (f.proc != g.about.proc && f.proc != event::nobody)) continue;
-      sum += std::max<std::int64_t>(0, std::min(f.to.t, g.ok.t) - std::max(f.from.t, from));
+      spans.emplace_back(f.from.t, std::min(f.to.t, g.ok.t));
     }
+  }
+  std::sort(spans.begin(), spans.end());
+  std::int64_t sum = 0;
+  for (const auto& [begin, end] : spans) {
+    sum += std::max<std::int64_t>(0, end - std::max(begin, from));
+    from = std::max(from, end);
   }
   return sum;
 }

@@ -38,13 +38,14 @@ inline constexpr name_table<action, 9> action_names{{
     {action::final, "final"},
 }};
 
-inline constexpr name_table<fault, 15> fault_names{{
+inline constexpr name_table<fault, 16> fault_names{{
     {fault::none, ""},
     {fault::kill, "kill"},
     {fault::pause, "pause"},
     {fault::thaw, "thaw"},
     {fault::stutter, "stutter"},
     {fault::steady, "steady"},
+    {fault::stall, "stall"},
     {fault::server_down, "server_down"},
     {fault::server_up, "server_up"},
     {fault::partition, "partition"},

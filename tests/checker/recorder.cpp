@@ -161,6 +161,16 @@ void recorder::nemesis(time_point t, fault kind, std::int32_t proc, std::string_
   record(std::move(e));
 }
 
+void recorder::stalled(time_point from, time_point to, std::int32_t proc) {
+  event e;
+  e.t = ns(to);
+  e.sent = ns(from);
+  e.proc = proc;
+  e.ph = phase::nemesis;
+  e.kind = fault::stall;
+  record(std::move(e));
+}
+
 void recorder::shown(time_point sent, time_point t, std::string_view lock,
                      crosslock::fence holder) {
   event e;

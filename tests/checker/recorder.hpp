@@ -124,6 +124,8 @@ class recorder {
   /// `proc`: the victim; `lock`: the only lock concerned.
   void nemesis(time_point t, fault kind, std::int32_t proc = event::nobody,
                std::string_view lock = {}, std::string_view what = {});
+  /// A process that wanted to run got no processor meanwhile.
+  void stalled(time_point from, time_point to, std::int32_t proc);
   /// The server's own state, asked for at `sent` and answered at `t`: whose first fence that is
   /// holds `lock`; zero: nobody.
   void shown(time_point sent, time_point t, std::string_view lock, crosslock::fence holder);

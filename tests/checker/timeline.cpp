@@ -44,6 +44,8 @@ class builder {
       out_.stutters.push_back({e.kind, e.proc, e.lock, at(i), never});
     } else if (e.kind == fault::steady) {
       end_stutter(i);
+    } else if (e.kind == fault::stall) {
+      out_.stalls.push_back({e.kind, e.proc, e.lock, {e.sent, 0}, at(i)});
     } else if (e.ph == phase::nemesis) {
       take_fault(i);
     } else if (e.ph == phase::shown) {

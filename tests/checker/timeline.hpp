@@ -109,6 +109,7 @@ struct timeline {
   std::vector<grant> grants;
   std::vector<fault_span> faults;
   std::vector<fault_span> stutters;  ///< kept apart: they excuse nothing but a late record
+  std::vector<fault_span> stalls;    ///< kept apart: they excuse what a process is late with
   std::vector<std::pair<std::string, std::size_t>> malformed;  ///< what, which event
   std::vector<std::pair<std::size_t, std::size_t>> reentries;  ///< which event, which grant
   std::vector<std::size_t> strange_losses;                     ///< events without a grant

@@ -1,7 +1,9 @@
 """./test: chooses the suites, runs them, prints each one's time and a last line of counts."""
 
 import argparse
+import os
 import sys
+import threading
 import time
 import traceback
 
@@ -37,7 +39,14 @@ def arguments():
 
 
 def plan(suite, preset, engines):
-    """The steps of this run: (title, function of a tally)."""
+    """The stages of this run: steps in order, and steps beside them. A step is a title and a
+    function of a tally."""
+    if suite is None and preset == "dev":
+        return suites.everything(engines)
+    return [(steps_of(suite, preset, engines), [])]
+
+
+def steps_of(suite, preset, engines):
     if suite == "soak":
         return [("soak", lambda tally: suites.soak(tally, preset))]
     if suite == "full":
@@ -47,8 +56,7 @@ def plan(suite, preset, engines):
             refuse(f"no engine has cases for the suite '{suite}' yet")
         return [suites.step(suite, preset, engines)]
     # The sanitizers say nothing about scripts, so only the programs run under them.
-    chosen = suites.DEFAULT if preset == "dev" else suites.PROGRAMS
-    return [suites.step(name, preset, engines) for name in chosen]
+    return [suites.step(name, preset, engines) for name in suites.PROGRAMS]
 
 
 def run_step(title, work):
@@ -62,12 +70,34 @@ def run_step(title, work):
     return tally
 
 
+def run_steps(steps, total):
+    for title, work in steps:
+        total.add(run_step(title, work))
+
+
+def run_idly(steps, total):
+    # Of this thread, and of every process and thread that it starts.
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    run_steps(steps, total)
+
+
+def run_stage(steps, beside, total):
+    others = Tally("beside")
+    thread = threading.Thread(target=run_idly, args=(beside, others))
+    thread.start()
+    try:
+        run_steps(steps, total)
+    finally:
+        thread.join()
+    total.add(others)
+
+
 def main():
     inherited.reset_signals()
     suite, preset, engines = arguments()
     total = Tally("all")
-    for title, work in plan(suite, preset, engines):
-        total.add(run_step(title, work))
+    for steps, beside in plan(suite, preset, engines):
+        run_stage(steps, beside, total)
     print(f"all of it took {time.strftime('%H:%M:%S', time.gmtime(total.seconds()))}")
     print(total.counts())
     return 1 if total.failed or not total.passed else 0

@@ -230,5 +230,56 @@ TEST(loss, told_late_by_a_process_that_stuttered_is_refused_nevertheless) {
                 {invariant::loss});
 }
 
+TEST(loss, told_late_by_a_process_that_got_no_processor_is_accepted) {
+  const auto told = [](int proc, int when) {
+    return story{}.holds(1, 0, 1, 5, 50).stalls(30, 60, proc).stalls(64, 80, proc).lost(1, when, 5);
+  };
+  const check_options strict{.loss_slack = milliseconds{10}};
+  expect_kept(told(1, 86),
+              strict);  // it has run for ten since the deadline: 60 to 64, and 80 to 86
+  expect_broken(told(1, 87), {invariant::loss}, strict);
+  expect_broken(told(2, 86), {invariant::loss}, strict);
+}
+
+TEST(loss, told_late_after_a_thaw_is_accepted_only_from_a_process_that_did_not_run) {
+  const auto told = [](int running_again, int when) {
+    return story{}
+        .holds(1, 0, 1, 5, 50)
+        .nemesis(20, fault::pause, 1)
+        .stalls(25, running_again, 1)
+        .nemesis(100, fault::thaw, 1)
+        .lost(1, when, 5);
+  };
+  expect_kept(told(130, 180));
+  expect_broken(told(130, 181), {invariant::loss});
+  expect_kept(told(101, 151));
+  expect_broken(told(101, 152), {invariant::loss});
+}
+
+TEST(loss, told_late_by_a_process_that_the_case_starves_is_refused_whatever_it_notes) {
+  expect_broken(story{}
+                    .holds(1, 0, 1, 5, 50)
+                    .nemesis(49, fault::stutter, 1)
+                    .stalls(49, 87, 1)
+                    .nemesis(87, fault::steady, 1)
+                    .lost(1, 88, 5),
+                {invariant::loss});
+}
+
+TEST(deadline, a_stall_and_the_freeze_it_comes_from_count_once) {
+  const auto told = [](int granted) {
+    return story{}
+        .asks(1, 0, 5)
+        .nemesis(60, fault::pause, 1)
+        .stalls(61, 100, 1)
+        .nemesis(99, fault::thaw, 1)
+        .granted(1, granted, 5, 50)
+        .lost(1, granted + 1, 5);
+  };
+  const check_options strict{.loss_slack = milliseconds{100}, .thaw_slack = milliseconds{12}};
+  expect_kept(told(102), strict);
+  expect_broken(told(103), {invariant::deadline}, strict);
+}
+
 }  // namespace
 }  // namespace crosslock::checker

@@ -113,6 +113,12 @@ class story {
     return put(std::move(e));
   }
 
+  story& stalls(std::int64_t from, std::int64_t to, int proc) {
+    nemesis(to, fault::stall, proc);
+    events.back().sent = from * ms;
+    return *this;
+  }
+
   history events;
 
  private:
