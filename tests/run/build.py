@@ -1,5 +1,5 @@
-"""Configuring and building, once per preset and target. Nothing is compiled while a suite runs
-whose leases last a second, unless at the lowest priority: they are lost beside a compiler."""
+"""Configuring and building, once per preset and set of targets. Nothing is compiled while a suite
+runs: cases with leases of a second lose their locks beside a compiler."""
 
 import os
 import subprocess
@@ -23,10 +23,9 @@ def build(preset, *targets):
             # What users compile without it must be free of warnings, too.
             _call(["cmake", "--preset", preset, "-DCROSSLOCK_WERROR=ON"], out, log)
             _configured.add(preset)
-        missing = [target for target in targets if (preset, target) not in _built]
-        if missing:
-            _call(["cmake", "--build", folder, "--target", *missing], out, log)
-            _built.update((preset, target) for target in missing)
+        if targets and (preset, targets) not in _built:
+            _call(["cmake", "--build", folder, "--target", *targets], out, log)
+            _built.add((preset, targets))
     return folder
 
 

@@ -1,9 +1,7 @@
 """./test: chooses the suites, runs them, prints each one's time and a last line of counts."""
 
 import argparse
-import os
 import sys
-import threading
 import time
 import traceback
 
@@ -39,14 +37,7 @@ def arguments():
 
 
 def plan(suite, preset, engines):
-    """The stages of this run: steps in order, and steps beside them. A step is a title and a
-    function of a tally."""
-    if suite is None and preset == "dev":
-        return suites.everything(engines)
-    return [(steps_of(suite, preset, engines), [])]
-
-
-def steps_of(suite, preset, engines):
+    """The steps of this run: (title, function of a tally)."""
     if suite == "soak":
         return [("soak", lambda tally: suites.soak(tally, preset))]
     if suite == "full":
@@ -56,7 +47,8 @@ def steps_of(suite, preset, engines):
             refuse(f"no engine has cases for the suite '{suite}' yet")
         return [suites.step(suite, preset, engines)]
     # The sanitizers say nothing about scripts, so only the programs run under them.
-    return [suites.step(name, preset, engines) for name in suites.PROGRAMS]
+    chosen = suites.DEFAULT if preset == "dev" else suites.PROGRAMS
+    return [suites.step(name, preset, engines) for name in chosen]
 
 
 def run_step(title, work):
@@ -70,34 +62,12 @@ def run_step(title, work):
     return tally
 
 
-def run_steps(steps, total):
-    for title, work in steps:
-        total.add(run_step(title, work))
-
-
-def run_idly(steps, total):
-    # Of this thread, and of every process and thread that it starts.
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    run_steps(steps, total)
-
-
-def run_stage(steps, beside, total):
-    others = Tally("beside")
-    thread = threading.Thread(target=run_idly, args=(beside, others))
-    thread.start()
-    try:
-        run_steps(steps, total)
-    finally:
-        thread.join()
-    total.add(others)
-
-
 def main():
     inherited.reset_signals()
     suite, preset, engines = arguments()
     total = Tally("all")
-    for steps, beside in plan(suite, preset, engines):
-        run_stage(steps, beside, total)
+    for title, work in plan(suite, preset, engines):
+        total.add(run_step(title, work))
     print(f"all of it took {time.strftime('%H:%M:%S', time.gmtime(total.seconds()))}")
     print(total.counts())
     return 1 if total.failed or not total.passed else 0

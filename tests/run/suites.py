@@ -19,8 +19,9 @@ import tidy_suite  # noqa: E402
 import zookeeper_suite  # noqa: E402
 
 SEEDS = 10_000
-# Cases of engines with real processes wait for leases most of the time.
-SIDE_BY_SIDE = 8
+# Cases of engines with real processes wait for leases much of the time; with more of them than this
+# two cores are busy throughout, and nobody is done sooner.
+SIDE_BY_SIDE = 6
 SANITIZED_SIDE_BY_SIDE = 4
 # These measure how soon something is seen, and disturb each other more.
 FAULTS_SIDE_BY_SIDE = 3
@@ -43,7 +44,6 @@ PARTS = {
     "simulation": ["crosslock-simulation", "crosslock-simulation-mutants"],
     "conformance": ["crosslock-conformance"],
     "faults": ["crosslock-faults", "crosslock-faults-mutants"],
-    "interop": ["crosslock-interop", "crosslock-interop-zookeeper"],
 }
 
 
@@ -171,10 +171,6 @@ ALL = {
     "conformance": conformance, "faults": faults, "interop": interop, "behaviour": None,
 }
 DEFAULT = [name for name, work in ALL.items() if work]
-# Their cases wait for leases to end and for servers to start, most of the time ...
-WAITING = ["conformance", "faults", "interop"]
-# ... and these keep the CPUs busy, and do not mind how long they take.
-COMPUTING = ["package", "simulation"]
 PROGRAMS = ["unit", "simulation", "conformance", "faults"]
 
 
@@ -187,22 +183,6 @@ def step(suite, preset, chosen):
     if chosen:
         title += " " + " ".join(chosen)
     return title, lambda tally: ALL[suite](tally, preset, chosen)
-
-
-def everything(engines):
-    """Stages of a whole run: steps in order, and steps beside them, at the lowest priority."""
-    def steps(names):
-        return [step(name, "dev", engines) for name in DEFAULT if name in names]
-
-    first = [name for name in DEFAULT if name not in WAITING + COMPUTING]
-    rest = ("build of the rest", build_rest)
-    return [([*steps(first), rest], []), (steps(WAITING), steps(COMPUTING))]
-
-
-def build_rest(tally):
-    """So that nobody compiles while cases wait for short leases."""
-    targets = [target for name in WAITING + COMPUTING for target in PARTS.get(name, [])]
-    tally.check("it compiles", build("dev", *targets).is_dir())
 
 
 def full(chosen):
