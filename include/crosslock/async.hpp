@@ -214,4 +214,50 @@ std::future<std::optional<Held>> acquisition<Held>::future() && {
   return result;
 }
 
+/// A release that is described but has not begun: what hold::async_release returns. It begins once,
+/// in one of two ways, each of which returns at once. One that is never begun does nothing.
+class [[nodiscard]] releasing {
+ public:
+  /// Every failure is in the future.
+  std::future<release_result> future() &&;
+
+  /// The release goes on when the coroutine is destroyed meanwhile.
+  class [[nodiscard]] awaiter {
+   public:
+    explicit awaiter(std::shared_ptr<inner::critical_section> held) noexcept
+        : held_{std::move(held)} {}
+    awaiter(const awaiter&) = delete;
+    awaiter& operator=(const awaiter&) = delete;
+    ~awaiter() {
+      if (meeting_) meeting_->abandon();
+    }
+
+    bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> waiting) {
+      // As for an acquire: behind the start nothing of this object is touched.
+      const auto held = std::move(held_);
+      const auto shared =
+          std::make_shared<inner::meeting<release_result>>(waiting, std::stop_token{});
+      meeting_ = shared;
+      begin(held, [shared](release_result result) { shared->arrive({.hold = result}); });
+    }
+    release_result await_resume() { return *std::exchange(meeting_, nullptr)->take().hold; }
+
+   private:
+    std::shared_ptr<inner::critical_section> held_;
+    std::shared_ptr<inner::meeting<release_result>> meeting_;
+  };
+  awaiter operator co_await() && noexcept { return awaiter{std::move(held_)}; }
+
+  /// For the library's own use.
+  explicit releasing(std::shared_ptr<inner::critical_section> held) noexcept
+      : held_{std::move(held)} {}
+
+ private:
+  /// Throws `closed`, `forked`; `not_held` for a hold that was moved from.
+  static void begin(const std::shared_ptr<inner::critical_section>& held, release_callback done);
+
+  std::shared_ptr<inner::critical_section> held_;
+};
+
 }  // namespace crosslock

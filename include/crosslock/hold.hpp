@@ -21,10 +21,13 @@ namespace inner {
 class critical_section;
 }  // namespace inner
 
+class releasing;
+using release_callback = std::function<void(release_result)>;
+
 /// One critical section: from the moment the lock was granted until release, loss, or the end of
 /// this object. Belongs to whoever has the object, not to a thread. Destruction releases silently,
-/// also when an exception leaves the scope. One thread at a time may use a hold; the stop_token
-/// it gives out may be used anywhere.
+/// also when an exception leaves the scope, and does not wait for the server's answer. One thread
+/// at a time may use a hold; the stop_token it gives out may be used anywhere.
 ///
 /// | state | fence() | lost() | check() | release() |
 /// |---|---|---|---|---|
@@ -59,7 +62,14 @@ class [[nodiscard]] hold {
   /// Throws `lost` (or `not_held`) unless valid().
   void check() const;
 
+  /// Waits for the server's answer.
   release_result release() noexcept;
+  /// Sends the release and returns; `done` is told what release() would have returned, where
+  /// continuations of acquires run (acquisition). Throws `closed`, `forked`, or `not_held` if this
+  /// hold was moved from.
+  void release_async(release_callback done);
+  /// The same as a future or an awaitable: `co_await held.async_release()` (async.hpp).
+  releasing async_release() const noexcept;
   /// Lets go of the hold without releasing it. Throws `unsupported` where the engine's lease ends
   /// with the process, `lost` or `not_held` when there is nothing to detach.
   receipt detach();

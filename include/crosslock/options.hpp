@@ -39,6 +39,9 @@ struct options {
   std::optional<duration> max_hold{};    ///< the cap on one hold; default none
   std::optional<duration> look_every{};  ///< the longest a waiter trusts a silent wire; default 1 s
   bool strict_fifo = false;              ///< every thread stands in the server's line by itself
+  /// unlock() and the end of a hold wait for the server's answer, for programs that tell others by
+  /// other channels that the lock is free (docs/threads.md); also `unlock=waits` in the URL.
+  bool unlock_waits = false;
   retry_options retry{};
   pass_options pass{};
   std::string who{};  ///< shown to others beside user@host, pid and program

@@ -40,7 +40,9 @@ core::~core() {
 void core::close() noexcept {
   if (inherited_by_fork() || !begin_closing()) return;
   rouse_all(cell_watches_.all_changed());
-  for (const auto& line : all_lines()) line->close();
+  std::vector<seam::parting_ref> given_back;
+  for (const auto& line : all_lines()) line->close(given_back);
+  if (!given_back.empty()) engine().post_release(given_back, give_up());
   finish_closing();
 }
 

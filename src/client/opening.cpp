@@ -75,6 +75,13 @@ void read_password_file(seam::url& url) {
   url.password = std::move(password);
 }
 
+bool take_unlock_waits(seam::url& url) {
+  const auto said = url.take("unlock");
+  if (!said || *said == "posts") return false;
+  if (*said == "waits") return true;
+  throw error{errc::invalid_url, "unlock: expected waits or posts"};
+}
+
 settings choose_settings(const options& options, seam::url& url) {
   const settings defaults;
   settings chosen;
@@ -98,6 +105,7 @@ settings choose_settings(const options& options, seam::url& url) {
                   : prefix_in_url ? *prefix_in_url
                                   : from_environment("CROSSLOCK_PREFIX").value_or("");
   chosen.strict_fifo = options.strict_fifo;
+  chosen.unlock_waits = take_unlock_waits(url) || options.unlock_waits;
   chosen.retry = options.retry;
   chosen.pass = options.pass;
   chosen.log = options.log;

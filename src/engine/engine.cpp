@@ -1,7 +1,9 @@
-// What engines refuse in the same words.
+// What engines do alike unless they can do better, and what they refuse in the same words.
 #include "engine/engine.hpp"
 
 #include <chrono>
+#include <exception>
+#include <optional>
 #include <string>
 
 namespace crosslock::seam {
@@ -16,6 +18,18 @@ std::string shown(duration span) {
 }
 
 }  // namespace
+
+void engine::post_release(std::span<const parting_ref> batch, time_point give_up) noexcept {
+  for (const parting_ref& one : batch) {
+    std::optional<release_answer> answer;
+    try {
+      answer = release(one->leaving(), give_up);
+    } catch (const std::exception&) {
+      // Nobody knows: whoever let go of it tries again.
+    }
+    one->left(answer);
+  }
+}
 
 void refuse_lease(const traits& engine, duration lease) {
   if (lease >= engine.lease_min && lease <= engine.lease_max) return;

@@ -24,6 +24,7 @@ struct traits {
   bool outlives_process = false;  ///< a hold can be detached and taken up by another process
   bool within_process = false;    ///< the locks are in the memory of one process, and go with it
   bool watches_process = false;   ///< a hold ends when its process is seen dead, unless detached
+  bool posts_releases = false;    ///< giving back need not wait for the server: post_release
   bool cells = false;             ///< values that are compared and set
   bool watches_cells = false;     ///< who watches a cell is told when it is written
   bool permits_apart = false;     ///< a mutex of the same name does not exclude them: a `conflict`

@@ -33,6 +33,10 @@ class observed_engine final : public seam::engine {
   seam::release_answer release(const seam::grant& grant, time_point give_up) override {
     return timed(observer::verb::release, [&] { return engine_->release(grant, give_up); });
   }
+  void post_release(std::span<const seam::parting_ref> batch,
+                    time_point give_up) noexcept override {
+    engine_->post_release(batch, give_up);  // nobody waits: there is no round trip to time
+  }
   void listen_for_wanted(seam::claim_key key) noexcept override {
     engine_->listen_for_wanted(key);  // its answer comes through engine_events
   }

@@ -16,6 +16,7 @@ struct settings {
   duration max_hold = duration::max();
   duration look_every = std::chrono::seconds{1};
   bool strict_fifo = false;
+  bool unlock_waits = false;
   retry_options retry;
   pass_options pass;
   std::string prefix;

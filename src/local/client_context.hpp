@@ -32,8 +32,8 @@ class client_context : public std::enable_shared_from_this<client_context> {
   /// When a request that is made now must be over. Closing has the time of one request in all.
   time_point give_up() const noexcept;
 
-  /// A thread is about to claim on the server. Closing waits until it has done so: it must be able
-  /// to take back what it may be granted meanwhile.
+  /// A thread is about to claim on the server, or a release is on its way. Closing waits until it
+  /// has ended: it must be able to take back what it may be granted meanwhile.
   void claim_begins() noexcept { claiming_.fetch_add(1); }
   void claim_ends() noexcept;
 
@@ -45,6 +45,8 @@ class client_context : public std::enable_shared_from_this<client_context> {
   seam::engine& engine() const noexcept { return keeper_->engine(); }
   /// What the engine offers.
   const seam::traits& about() const noexcept { return engine().about(); }
+  /// Whether unlock() waits for the answer: by choice, or because the engine has no other way.
+  bool unlock_waits() const noexcept { return settings_.unlock_waits || !about().posts_releases; }
   owner_id draw_owner() const { return keeper_->draw_owner(); }
 
   /// As seam::park_unless, for a thread that waits for news from the engine. Whoever changes the

@@ -14,7 +14,7 @@ critical_section::critical_section(std::shared_ptr<client_context> home,
     : home_{std::move(home)}, line_{std::move(line)} {}
 
 critical_section::~critical_section() {
-  if (state_.load() == state::held) release();
+  if (state_.load() == state::held) leave();
 }
 
 void critical_section::begin(std::shared_ptr<local_grant> grant, crosslock::fence fence,
@@ -88,6 +88,28 @@ release_result critical_section::release() noexcept {
   const release_result result = line_->release(*this);
   report_end(result);
   return result;
+}
+
+void critical_section::leave() noexcept {
+  if (inherited_by_fork()) return;
+  if (home_->unlock_waits()) {
+    release();
+    return;
+  }
+  const auto result =
+      line_->leave(*this, {.report = home_->observer() != nullptr, .fence = fence_, .since = since_});
+  if (result) report_end(*result);
+}
+
+void critical_section::leave(std::function<void(release_result)> done) {
+  home_->check_usable();
+  const auto result = line_->leave(*this, {.report = home_->observer() != nullptr,
+                                           .fence = fence_,
+                                           .since = since_,
+                                           .done = done});
+  if (!result) return;
+  report_end(*result);
+  home_->callback_runner().post([done = std::move(done), result] { done(*result); });
 }
 
 void critical_section::report_end(release_result result) const noexcept {

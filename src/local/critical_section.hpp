@@ -8,6 +8,7 @@
 #include <crosslock/receipt.hpp>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -44,6 +45,10 @@ class critical_section {
   const lock_name& name() const noexcept;       ///< as the program gave it
   const lock_name& full_name() const noexcept;  ///< with the client's prefix
   release_result release() noexcept;
+  /// The same without waiting for the server, unless this client's unlock shall wait.
+  void leave() noexcept;
+  /// The same; `done` is told what `release` would have returned, where continuations run.
+  void leave(std::function<void(release_result)> done);
   receipt detach();
   /// From shared to exclusive: the critical section that goes on in place of this one; null when
   /// out of time or stopped. Throws `upgrade_conflict`, `lost`, ...: this one is then as it was.

@@ -7,6 +7,7 @@
 #include "local/waiter.hpp"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace crosslock::inner {
@@ -27,6 +28,8 @@ class holding {
 
   // Verbs, as line.hpp describes them.
   release_result release(critical_section& entered) noexcept CROSSLOCK_EXCLUDES(line_mutex);
+  std::optional<release_result> leave(critical_section& entered, farewell told) noexcept
+      CROSSLOCK_EXCLUDES(line_mutex);
   bool retire(critical_section& entered, local_grant* successor) noexcept
       CROSSLOCK_EXCLUDES(line_mutex);
   receipt detach(critical_section& entered) CROSSLOCK_EXCLUDES(line_mutex);
@@ -56,10 +59,12 @@ class holding {
   void note_local_writer() CROSSLOCK_REQUIRES(line_mutex);
   void note_wanted(local_grant& grant) CROSSLOCK_REQUIRES(line_mutex);
 
-  /// Everybody is told; what has to be given back is returned. Then comes give_back_all.
+  /// Everybody is told; what has to be given back is returned. Then comes give_back_all, which
+  /// adds it to what travels together.
   std::vector<std::shared_ptr<local_grant>> close(deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
-  void give_back_all(const std::vector<std::shared_ptr<local_grant>>& closed) noexcept
+  void give_back_all(const std::vector<std::shared_ptr<local_grant>>& closed,
+                     std::vector<seam::parting_ref>& batch) noexcept
       CROSSLOCK_EXCLUDES(line_mutex);
 
  private:
@@ -75,6 +80,10 @@ class holding {
   std::shared_ptr<local_grant> begin_detaching(critical_section& entered)
       CROSSLOCK_EXCLUDES(line_mutex);
   void forget(const local_grant& gone) CROSSLOCK_REQUIRES(line_mutex);
+  std::optional<release_result> end(critical_section& entered, deferred_actions& after)
+      CROSSLOCK_REQUIRES(line_mutex);
+  /// Sends, does not wait.
+  void post(local_grant& giving) noexcept CROSSLOCK_EXCLUDES(line_mutex);
 
   // A round trip.
   release_result give_back(local_grant& giving) noexcept CROSSLOCK_EXCLUDES(line_mutex);

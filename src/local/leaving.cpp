@@ -1,5 +1,5 @@
-// How a hold ends: released, detached, lost, or with its client. And how it changes its mode, which
-// is half an end: the grant goes on, with another worth.
+// How a hold ends otherwise than by its release (giving_back.cpp): replaced, detached or lost. And
+// how it changes its mode, which is half an end: the grant goes on, with another worth.
 #include "local/claiming.hpp"
 #include "local/client_context.hpp"
 #include "local/deferred_actions.hpp"
@@ -9,47 +9,6 @@
 #include <utility>
 
 namespace crosslock::inner {
-
-release_result holding::release(critical_section& entered) noexcept {
-  deferred_actions after{line_};
-  std::shared_ptr<local_grant> giving;
-  release_result result = release_result::released;
-  {
-    const seam::lock_guard guard{line_.mutex()};
-    if (entered.state_.load() != critical_section::state::held) return release_result::not_held;
-    entered.state_.store(critical_section::state::released);
-    if (entered.lost_reason() != loss_reason::none) return release_result::lost;
-    const std::shared_ptr<local_grant> grant = entered.grant_;
-    const time_point now = home_.clock().now();
-    if (!grant->only_user_is(entered)) {
-      local_grant::remove_user(entered);
-      claims_.hurry_upgrade(*grant, after);
-    } else if (may_pass_now(*grant, now)) {
-      local_grant::remove_user(entered);
-      pass(grant, now, after);
-      result = release_result::passed;
-    } else if (!home_.keeper().end(*grant)) {
-      // Lost this very moment. Before the keeper tells the line, this hold may be gone, and the
-      // line with it: everything that a loss brings about is done here.
-      end_lost(*grant, grant->lost_because.load(), after);
-      result = release_result::lost;
-    } else {
-      local_grant::remove_user(entered);
-      grant->giving_back = true;
-      giving = grant;
-      home_.claim_begins();
-    }
-  }
-  if (giving) {
-    result = give_back(*giving);
-    const seam::lock_guard guard{line_.mutex()};
-    forget(*giving);
-    claims_.advance(after);
-    home_.claim_ends();
-  }
-  after.run();
-  return result;
-}
 
 bool holding::retire(critical_section& entered, local_grant* successor) noexcept {
   deferred_actions after{line_};
@@ -78,35 +37,6 @@ bool holding::retire(critical_section& entered, local_grant* successor) noexcept
   }
   after.run();
   return true;
-}
-
-// The keeper has ended it: no renewal begins after the release.
-release_result holding::give_back(local_grant& giving) noexcept {
-  give_back_retired(giving);
-  try {
-    const auto answer = home_.engine().release(giving.grant, home_.give_up());
-    return answer == seam::release_answer::released ? release_result::released
-                                                    : release_result::lost;
-  } catch (const std::exception& why) {
-    home_.settings().say(log_level::warning, "release of '", line_.name()->view(),
-                         "' goes on in the background: ", why.what());
-    release_late(giving);
-    return release_result::unknown;
-  }
-}
-
-// While the upgraded grant was there, the shared one stood in nobody's way. Now it would.
-void holding::give_back_retired(const local_grant& successor) noexcept {
-  if (!successor.retired || successor.retired->given_back.load()) return;
-  try {
-    home_.engine().release(successor.retired->grant, home_.give_up());
-  } catch (const std::exception&) {
-    // The background goes on with it.
-  }
-}
-
-void holding::release_late(const lease_record& ended) noexcept {
-  home_.keeper().release_later(ended.grant, home_.clock().now() + ended.claim.lease);
 }
 
 std::shared_ptr<local_grant> holding::begin_detaching(critical_section& entered) {
@@ -243,29 +173,6 @@ void holding::end_lost(local_grant& gone, loss_reason reason, deferred_actions& 
   }
   forget(gone);
   claims_.advance(after);
-}
-
-std::vector<std::shared_ptr<local_grant>> holding::close(deferred_actions& after) {
-  std::vector<std::shared_ptr<local_grant>> giving;
-  for (const auto& grant : grants_) {
-    if (grant->giving_back) continue;
-    tell_users(*grant, loss_reason::closed, after);
-    grant->giving_back = true;
-    giving.push_back(grant);
-  }
-  return giving;
-}
-
-void holding::give_back_all(const std::vector<std::shared_ptr<local_grant>>& closed) noexcept {
-  for (const auto& grant : closed) {
-    if (home_.keeper().end(*grant)) {
-      give_back(*grant);
-    } else {
-      release_late(*grant);
-    }
-  }
-  const seam::lock_guard guard{line_.mutex()};
-  for (const auto& grant : closed) forget(*grant);
 }
 
 }  // namespace crosslock::inner

@@ -94,7 +94,7 @@ bool line::failed(const owner_id& owner, const error& why) {
   return true;
 }
 
-void line::close() noexcept {
+void line::close(std::vector<seam::parting_ref>& given_back) noexcept {
   deferred_actions after{*this};
   std::vector<std::shared_ptr<local_grant>> held;
   {
@@ -105,7 +105,7 @@ void line::close() noexcept {
   }
   // The holders are told before the release lets the next one in.
   after.run();
-  holds_.give_back_all(held);
+  holds_.give_back_all(held, given_back);
 }
 
 }  // namespace crosslock::inner

@@ -7,6 +7,9 @@
 #include "local/line_mutex.hpp"
 
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 namespace crosslock::inner {
 
@@ -42,8 +45,12 @@ class line final : public lease_record_listener, public std::enable_shared_from_
     return claims_.upgrade(shared, request);
   }
   release_result release(critical_section& entered) noexcept { return holds_.release(entered); }
-  /// The same without waiting for the server: it is given back in the background, and at the end of
-  /// the successor at the latest. False when it was lost before.
+  /// The same without waiting for the server. Empty: it is on its way, and told later.
+  std::optional<release_result> leave(critical_section& entered, farewell told) noexcept {
+    return holds_.leave(entered, std::move(told));
+  }
+  /// An upgrade has taken its place: it is given back in the background, and at the end of the
+  /// successor at the latest. False when it was lost before.
   bool retire(critical_section& entered, local_grant* successor = nullptr) noexcept {
     return holds_.retire(entered, successor);
   }
@@ -65,8 +72,9 @@ class line final : public lease_record_listener, public std::enable_shared_from_
     holds_.renewed(record, renewal);
   }
 
-  /// Fails every waiter with `closed`, ends what is held, and gives it back.
-  void close() noexcept;
+  /// Fails every waiter with `closed` and ends what is held, which is added to what has to be given
+  /// back.
+  void close(std::vector<seam::parting_ref>& given_back) noexcept;
 
   client_context& home() const noexcept { return home_; }
   const seam::name_ref& name() const noexcept { return name_; }

@@ -1,27 +1,55 @@
 // A grant, and who of this process uses it.
 #pragma once
 
+#include "engine/parting.hpp"
 #include "keeper/lease_record.hpp"
 #include "local/critical_section.hpp"
 #include "local/line_mutex.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace crosslock::inner {
 
+class client_context;
+
 /// A grant that another one has taken the place of; it is being given back in the background.
-struct retired_grant {
+struct retired_grant final : seam::parting {
   seam::grant grant;
   std::atomic<bool> given_back{false};
+
+  const seam::grant& leaving() const noexcept override { return grant; }
+  void left(std::optional<seam::release_answer> answer) noexcept override;
+};
+
+/// What is said when the release of a hold is answered that nobody waited for.
+struct farewell {
+  bool report = false;  ///< to the observer
+  crosslock::fence fence{};
+  time_point since{};
+  std::function<void(release_result)> done{};
 };
 
 /// An exclusive or permit grant has one user at a time, a shared one any number.
-class local_grant final : public lease_record {
+class local_grant final : public lease_record,
+                          public seam::parting,
+                          public std::enable_shared_from_this<local_grant> {
  public:
+  // seam::parting, once its last user has left.
+  const seam::grant& leaving() const noexcept override { return grant; }
+  void left(std::optional<seam::release_answer> answer) noexcept override;
+  /// What has to be given back with it, in order, and itself; how many that are.
+  std::size_t prepare_to_leave(client_context& from,
+                               std::array<seam::parting_ref, 2>& batch) noexcept;
+  client_context* home = nullptr;  ///< which does not end before it has left
+  farewell told;
+
   std::int64_t drawn_fence CROSSLOCK_GUARDED_BY(line_mutex) = 0;  ///< the last one given to a hold
   std::int64_t last_fence CROSSLOCK_GUARDED_BY(line_mutex) = 0;
   /// A further block, reserved by a renewal; 0: none.

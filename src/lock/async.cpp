@@ -1,4 +1,4 @@
-// An acquire that was described begins.
+// An acquire, or a release, that was described begins.
 #include <crosslock/async.hpp>
 
 #include "lock/acquirer.hpp"
@@ -20,3 +20,25 @@ void acquire_plan<hold>::start(acquire_callback done) {
 }
 
 }  // namespace crosslock::inner
+
+namespace crosslock {
+
+void releasing::begin(const std::shared_ptr<inner::critical_section>& held,
+                      release_callback done) {
+  if (!held) throw error{errc::not_held, "this hold was moved from, or its release has begun"};
+  held->leave(std::move(done));
+}
+
+std::future<release_result> releasing::future() && {
+  const auto promise = std::make_shared<std::promise<release_result>>();
+  auto result = promise->get_future();
+  try {
+    begin(std::exchange(held_, nullptr),
+          [promise](release_result found) { promise->set_value(found); });
+  } catch (const error&) {
+    promise->set_exception(std::current_exception());
+  }
+  return result;
+}
+
+}  // namespace crosslock

@@ -1,4 +1,5 @@
 // A hold is a pointer to its critical section; moving it moves the responsibility.
+#include <crosslock/async.hpp>
 #include <crosslock/hold.hpp>
 
 #include "local/critical_section.hpp"
@@ -52,6 +53,13 @@ void hold::check() const {
 release_result hold::release() noexcept {
   return critical_section_ ? critical_section_->release() : release_result::not_held;
 }
+
+void hold::release_async(release_callback done) {
+  if (!critical_section_) throw error{errc::not_held, "this hold was moved from"};
+  critical_section_->leave(std::move(done));
+}
+
+releasing hold::async_release() const noexcept { return releasing{critical_section_}; }
 
 receipt hold::detach() {
   if (!critical_section_) throw error{errc::not_held, "this hold was moved from"};

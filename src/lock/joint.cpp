@@ -57,7 +57,8 @@ joint::joint(std::vector<std::size_t> indices, const std::stop_token& stop)
 }
 
 joint::~joint() {
-  if (loss_) release();
+  loss_.reset();  // what happens to the rest while one is released is no loss any more
+  while (!holds_.empty()) holds_.pop_back();
 }
 
 void joint::add(hold held) {

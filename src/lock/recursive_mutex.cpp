@@ -116,7 +116,7 @@ void recursive_mutex::unlock() noexcept {
   mine = state_->own();
   if (!mine) return state_->lock.report_release(release_result::not_owner);
   if (--mine->depth > 0) return;
-  state_->forget(*mine)->release();
+  state_->forget(*mine)->leave();
 }
 
 fence recursive_mutex::fence() const { return state_->own_critical_section().fence(); }

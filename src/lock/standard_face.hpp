@@ -42,11 +42,7 @@ class standard_face {
         thread_holds_.erase(found);
       }
     }
-    if (ended) {
-      ended->release();
-    } else {
-      lock.report_release(release_result::not_held);
-    }
+    if (!ended) lock.report_release(release_result::not_held);
   }
 
   /// The lock object ends; acquires that were described by it may live on.

@@ -156,19 +156,37 @@ void engine::withdraw(const seam::claim& claim, time_point give_up) {
   }
 }
 
+standing_ref engine::find_held(const seam::grant& grant) {
+  const seam::lock_guard guard{table_.mutex};
+  const standing_ref mine = table_.find(grant.owner);
+  return mine && mine->first == grant.first && mine->was_held ? mine : nullptr;
+}
+
 seam::release_answer engine::release(const seam::grant& grant, time_point give_up) {
-  standing_ref mine;
-  {
-    const seam::lock_guard guard{table_.mutex};
-    mine = table_.find(grant.owner);
-    if (!mine || mine->first != grant.first || !mine->was_held) {
-      return seam::release_answer::not_owner;
-    }
-  }
+  const standing_ref mine = find_held(grant);
+  if (!mine) return seam::release_answer::not_owner;
   const response said = leave_and_wait(mine, give_up);
   if (said.ok()) return seam::release_answer::released;
   if (said.no_node()) return seam::release_answer::not_owner;
   throw environment_.words.error_in(said, "release '" + grant.name->str() + "'");
+}
+
+/// The answer is read by whoever drives next. Without a connection it is removed by the next one of
+/// this session, before anybody asks.
+void engine::post_release(std::span<const seam::parting_ref> batch, time_point) noexcept {
+  for (const seam::parting_ref& one : batch) {
+    const standing_ref mine = find_held(one->leaving());
+    if (!mine) {
+      one->left(seam::release_answer::not_owner);
+      continue;
+    }
+    leave(environment_, mine, [one](const response& said) {
+      std::optional<seam::release_answer> answer;
+      if (said.ok()) answer = seam::release_answer::released;
+      if (said.no_node()) answer = seam::release_answer::not_owner;
+      one->left(answer);
+    });
+  }
 }
 
 /// Its heartbeat keeps the session alive, and with it whatever is held: there is nothing to renew,

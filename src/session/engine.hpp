@@ -38,6 +38,7 @@ class engine : public seam::engine, protected session_listener {
   void withdraw(const seam::claim& claim, time_point give_up) override;
   void renew(std::span<seam::renewal> batch, time_point give_up) override;
   seam::release_answer release(const seam::grant& grant, time_point give_up) override;
+  void post_release(std::span<const seam::parting_ref> batch, time_point give_up) noexcept override;
   void listen_for_wanted(seam::claim_key key) noexcept override;
   std::optional<seam::grant> adopt(const seam::grant& detached, const seam::claim& next,
                                    time_point give_up) override;
@@ -84,6 +85,8 @@ class engine : public seam::engine, protected session_listener {
 
  private:
   standing_ref stand(const seam::claim& claim);
+  /// Null when it is not, or no longer, ours.
+  standing_ref find_held(const seam::grant& grant);
   response leave_and_wait(const standing_ref& one, time_point give_up);
   time_point end_of_stay(const standing_ref& one) const;
   void end_stay(const standing_ref& one);

@@ -6,7 +6,7 @@
 #include "servers/redis_server.hpp"
 #include "servers/tls_files.hpp"
 
-#include <crosslock/error.hpp>
+#include <crosslock/crosslock.hpp>
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -16,8 +16,10 @@
 
 #include <array>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace crosslock::redis {
 namespace {
@@ -273,6 +275,31 @@ TEST_F(redis_tls, who_does_not_speak_tls_is_told_from_who_says_nothing) {
     EXPECT_EQ(why.which(), errc::unreachable) << why.what();
     EXPECT_EQ(why.native_code(), ETIMEDOUT);
   });
+}
+
+TEST_F(redis_tls, a_process_that_ends_behind_its_unlocks_leaves_nothing) {
+  const std::string url = "rediss://127.0.0.1:" + std::to_string(port_) +
+                          "?ca=" + files->certificate("ca");
+  for (int i = 0; i < 5; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const client locks = crosslock::connect(url);
+      std::vector<std::unique_ptr<mutex>> all;
+      for (int name = 0; name < 20; ++name) {
+        all.push_back(std::make_unique<mutex>(locks, "name/" + std::to_string(name)));
+        all.back()->lock();
+      }
+      for (const auto& each : all) each->unlock();
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0);
+    const auto left = [&] { return server.say({"KEYS", "name/*"}).items.size(); };
+    const auto end = std::chrono::steady_clock::now() + 1s;
+    while (left() > 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(left(), 0U);
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // engine there.
 #include "engines/memory/engine.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
@@ -12,6 +13,8 @@ namespace crosslock::memory {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr duration unheard_release = 100ms;
 
 seam::name_ref share(const lock_name& name) { return std::make_shared<const lock_name>(name); }
 
@@ -43,6 +46,7 @@ const seam::traits& engine::about() const noexcept { return offered; }
 
 seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   seam::refuse_lease(offered, claim.lease);
+  await_releases(*claim.name, give_up);
   if (claim.wait) room_.asking(claim.name, claim.owner);
   const time_point sent = clock_.now();
   ask_outcome result;
@@ -59,6 +63,7 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
 
 void engine::ask_async(const seam::claim& claim, time_point give_up) {
   seam::refuse_lease(offered, claim.lease);
+  if (comes_behind_release(claim, give_up)) return;
   if (claim.wait) room_.asking(claim.name, claim.owner);
   const time_point sent = clock_.now();
   try {
@@ -156,6 +161,66 @@ seam::release_answer engine::release(const seam::grant& grant, time_point give_u
   return std::get<release_reply>(answer).answer;
 }
 
+void engine::post_release(std::span<const seam::parting_ref> batch, time_point give_up) noexcept {
+  // Asks of the same name wait for it: not for as long as somebody would who wants the answer.
+  give_up = std::min(give_up, clock_.now() + unheard_release);
+  for (const seam::parting_ref& one : batch) {
+    const seam::grant& grant = one->leaving();
+    room_.forget(grant.owner);
+    {
+      const seam::lock_guard guard{mutex_};
+      ++releases_[grant.name->str()].open;
+    }
+    try {
+      connection_->send(release_request{grant.name, grant.owner, grant.first}, give_up,
+                        [this, one](const outcome& result) { release_answered(one, result); });
+    } catch (const error& why) {
+      release_answered(one, why);
+    }
+  }
+}
+
+void engine::release_answered(const seam::parting_ref& one, const outcome& result) {
+  const seam::name_ref name = one->leaving().name;
+  std::vector<std::pair<seam::claim, time_point>> asks;
+  {
+    const seam::lock_guard guard{mutex_};
+    const auto found = releases_.find(name->str());
+    if (found != releases_.end() && --found->second.open == 0) {
+      asks = std::move(found->second.asks);
+      releases_.erase(found);
+    }
+    released_.fetch_add(1);
+  }
+  clock_.unpark(released_);
+  seam::engine_events& events = events_;
+  for (const auto& [claim, give_up] : asks) {
+    try {
+      ask_async(claim, give_up);
+    } catch (const error& why) {
+      events.failed({*claim.name, claim.owner}, why);
+    }
+  }
+  const auto* const heard = std::get_if<reply>(&result);
+  one->left(heard ? std::optional{std::get<release_reply>(*heard).answer} : std::nullopt);
+}
+
+void engine::await_releases(const lock_name& name, time_point give_up) {
+  seam::park_unless(clock_, released_, [&]() -> std::optional<time_point> {
+    const seam::lock_guard guard{mutex_};
+    const bool over = closed_ || !releases_.contains(name.view()) || clock_.now() >= give_up;
+    return over ? std::nullopt : std::optional{give_up};
+  });
+}
+
+bool engine::comes_behind_release(const seam::claim& claim, time_point give_up) {
+  const seam::lock_guard guard{mutex_};
+  const auto found = releases_.find(claim.name->view());
+  if (closed_ || found == releases_.end()) return false;
+  found->second.asks.emplace_back(claim, give_up);
+  return true;
+}
+
 std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam::claim& next,
                                          time_point give_up) {
   seam::refuse_lease(offered, next.lease);
@@ -248,6 +313,12 @@ std::vector<seam::finding> engine::examine(time_point) {
 }
 
 void engine::close() noexcept {
+  {
+    const seam::lock_guard guard{mutex_};
+    closed_ = true;
+    released_.fetch_add(1);
+  }
+  clock_.unpark(released_);
   connection_->close();
   room_.clear();
 }

@@ -2,15 +2,19 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/guarded.hpp"
 #include "engines/memory/connection.hpp"
 #include "line_rules/waiting_room.hpp"
 
 #include <chrono>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace crosslock::memory {
@@ -26,6 +30,7 @@ inline constexpr seam::traits offered{.name = "memory",
                                       .lease_is_session = false,
                                       .outlives_process = true,
                                       .within_process = true,
+                                      .posts_releases = true,
                                       .cells = true,
                                       .watches_cells = true,
                                       .lease_min = std::chrono::milliseconds{10},
@@ -48,6 +53,7 @@ class engine final : public seam::engine {
   /// One message for the whole batch.
   void renew(std::span<seam::renewal> batch, time_point give_up) override;
   seam::release_answer release(const seam::grant& grant, time_point give_up) override;
+  void post_release(std::span<const seam::parting_ref> batch, time_point give_up) noexcept override;
   std::optional<seam::grant> adopt(const seam::grant& detached, const seam::claim& next,
                                    time_point give_up) override;
   bool break_lock(const lock_name& name, owner_id owner, time_point give_up) override;
@@ -76,11 +82,26 @@ class engine final : public seam::engine {
   void note_failure(const seam::claim& claim, const error& why);
   void hear_answer(const seam::claim& claim, time_point sent, const outcome& result);
   std::optional<request> hear(const push& news);
+  void release_answered(const seam::parting_ref& one, const outcome& result);
+  void await_releases(const lock_name& name, time_point give_up);
+  bool comes_behind_release(const seam::claim& claim, time_point give_up);
 
   seam::engine_events& events_;
   seam::clock& clock_;
   const who_ref who_;
   seam::waiting_room room_;
+
+  /// Messages may overtake each other here, but no ask overtakes a release of the same name that
+  /// nobody waits for. By name: how many are on their way, and the asks that come behind them.
+  struct releases {
+    int open = 0;
+    std::vector<std::pair<seam::claim, time_point>> asks;
+  };
+  seam::park_word released_{0};
+  seam::mutex mutex_;
+  std::map<std::string, releases, std::less<>> releases_ CROSSLOCK_GUARDED_BY(mutex_);
+  bool closed_ CROSSLOCK_GUARDED_BY(mutex_) = false;
+
   const std::shared_ptr<connection> connection_;
 };
 

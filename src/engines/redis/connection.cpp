@@ -42,12 +42,13 @@ error without_outcome(const error& why) {
 }  // namespace
 
 connection::connection(address where, duration timeout, seam::clock& clock, login log_in,
-                       alarm needs_reader)
+                       alarm needs_reader, posting releases)
     : where_{std::move(where)},
       timeout_{timeout},
       clock_{clock},
       log_in_{std::move(log_in)},
       needs_reader_{std::move(needs_reader)},
+      posting_{std::move(releases)},
       buffer_(read_at_once) {}
 
 connection::~connection() = default;
@@ -79,6 +80,7 @@ pending* connection::take_slot() {
 
 void connection::give_back(pending& slot) noexcept {
   slot.done = nullptr;
+  slot.posted = nullptr;
   slot.failure.reset();
   free_slots_.push_back(&slot);
 }
@@ -109,6 +111,25 @@ pending& connection::enqueue(std::size_t count, time_point give_up, const Write&
   in_flight_.push(mine);
   ++unsent_;
   return mine;
+}
+
+void connection::enqueue_posted(const seam::parting_ref& one) {
+  try {
+    if (!stream_ || closed_) {
+      unsettled_.push(one);
+      return;
+    }
+    // The first on each connection brings its text: a process may end before it could hear that
+    // the server does not know the script.
+    const bool by_text = one->note.by_text || !text_sent_;
+    pending& mine = enqueue(1, clock_.now() + timeout_, [&](std::string& out) {
+      posting_.write(out, one->leaving(), by_text);
+    });
+    text_sent_ = true;
+    mine.posted = one;
+  } catch (const std::exception&) {
+    unsettled_.push(one);  // no memory: it needs none there, and goes on later
+  }
 }
 
 connection::answers connection::call(const command& what, time_point give_up) {
@@ -234,6 +255,8 @@ void connection::connect(time_point give_up) {
   // Connecting takes at least two round trips.
   usual_ = (heard_at_ - began) / 2;
   stream_ = std::move(fresh);
+  text_sent_ = false;
+  resend_first();
   const seam::unlocked meanwhile{mutex_};
   needs_reader_();  // there is another descriptor to watch
 }
@@ -243,24 +266,22 @@ void connection::connect(time_point give_up) {
 void connection::flush(time_point give_up) {
   if (writing_) return;
   writing_ = true;
+  std::exception_ptr failure;
   try {
     write_gathered(give_up);
   } catch (...) {
-    writing_ = false;
-    throw;
+    failure = std::current_exception();
   }
   writing_ = false;
+  if (failure) std::rethrow_exception(failure);
 }
 
 void connection::write_gathered(time_point give_up) {
   // Another connection may have taken the place of a broken one meanwhile: then it is its turn.
-  while (!out_.empty() && stream_) {
+  while (stream_ && (!out_.empty() || stream_->lags())) {
     const std::shared_ptr<stream> to = stream_;
-    sending_.swap(out_);
-    unsent_ = 0;
-    const time_point now = clock_.now();
+    const time_point now = begin_write();
     const duration least = std::min(silence_counts_after, timeout_);
-    if (asked_at_ == time_point{}) asked_at_ = now;
     std::exception_ptr failure;
     try {
       const seam::unlocked meanwhile{mutex_};
@@ -269,8 +290,30 @@ void connection::write_gathered(time_point give_up) {
       failure = std::current_exception();
     }
     sending_.clear();
+    end_write();
     if (failure && stream_ == to) std::rethrow_exception(failure);
   }
+}
+
+// What has gathered is the writer's from now on.
+time_point connection::begin_write() {
+  const time_point now = clock_.now();
+  const bool asks = unsent_ > 0 && !in_flight_[in_flight_.size() - 1].posted;
+  if (!measured_ && asks) {
+    measured_ = &in_flight_[in_flight_.size() - 1];
+    asked_at_ = now;
+  }
+  sending_.swap(out_);
+  unsent_ = 0;
+  ++writes_begun_;
+  return now;
+}
+
+void connection::end_write() {
+  ++writes_ended_;
+  if (await_writes_ == 0) return;
+  write_ended_.fetch_add(1);
+  clock_.unpark(write_ended_);
 }
 
 // Whatever goes wrong is the leader's to deal with.
@@ -296,7 +339,6 @@ void connection::read_once(time_point until) {
 // Gives every complete answer to whom it belongs.
 void connection::dispatch() {
   heard_at_ = clock_.now();
-  note_round_trip(heard_at_);
   while (parser_.next(current_)) {
     if (in_flight_.size() <= unsent_) {
       throw make_error(errc::protocol, where_.shown() + " answers what nobody asked");
@@ -305,17 +347,27 @@ void connection::dispatch() {
     std::swap(first.answers[first.got++], current_);
     if (first.got < first.expected) continue;
     in_flight_.pop();
-    if (first.abandoned) {
-      give_back(first);
-    } else if (first.done) {
-      callbacks_.push_back(&first);
+    note_round_trip(first);
+    if (first.posted) {
+      settle(first);
     } else {
-      first.caller.serve();
-      if (&first != leader_) wake_soon(first.caller.word());
+      end_slot(first);
     }
   }
   wake_completed();
   run_callbacks();
+}
+
+// Answered, or failed.
+void connection::end_slot(pending& slot) {
+  if (slot.abandoned) {
+    give_back(slot);
+  } else if (slot.done) {
+    callbacks_.push_back(&slot);
+  } else {
+    slot.caller.serve();
+    if (&slot != leader_) wake_soon(slot.caller.word());
+  }
 }
 
 void connection::wake_soon(seam::park_word& word) {
@@ -352,11 +404,13 @@ void connection::run_callbacks() {
     }
     give_back(one);
   }
+  tell_settled();
 }
 
-void connection::note_round_trip(time_point now) {
-  if (asked_at_ == time_point{}) return;
-  const duration taken = now - std::exchange(asked_at_, time_point{});
+void connection::note_round_trip(const pending& answered) {
+  if (measured_ != &answered) return;
+  measured_ = nullptr;
+  const duration taken = heard_at_ - asked_at_;
   // The shortest of some: the others say how busy this machine is, not how far the server is.
   shortest_ = std::min(shortest_, taken);
   if (++round_trips_ % round_trips_judged != 0) return;
@@ -386,11 +440,8 @@ void connection::hand_over(time_point give_up) {
   bool callbacks = false;
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     pending& one = in_flight_[i];
-    if (one.abandoned) continue;
-    if (one.done) {
-      callbacks = true;
-      continue;
-    }
+    callbacks = callbacks || (one.done && !one.abandoned);
+    if (!one.is_waited_for()) continue;
     seam::park_word& next = seam::seat::pass_to(one.caller);
     const seam::unlocked meanwhile{mutex_};
     clock_.unpark(next);
@@ -409,25 +460,22 @@ void connection::hand_over(time_point give_up) {
 void connection::fail_all(const error& why) {
   const std::shared_ptr<stream> broken = std::exchange(stream_, nullptr);
   if (broken) broken->cut();
-  asked_at_ = time_point{};
+  measured_ = nullptr;
   for (std::size_t sent = in_flight_.size() - unsent_; !in_flight_.empty(); in_flight_.pop()) {
     pending& one = in_flight_.front();
     const bool maybe_done = sent > 0;
     if (maybe_done) --sent;
-    if (one.abandoned) {
-      give_back(one);
+    if (one.posted) {
+      keep_posted(one, maybe_done);
       continue;
     }
-    one.failure.emplace(maybe_done ? without_outcome(why) : why);
-    if (one.done) {
-      callbacks_.push_back(&one);
-    } else {
-      one.caller.serve();
-      if (&one != leader_) wake_soon(one.caller.word());
-    }
+    if (!one.abandoned) one.failure.emplace(maybe_done ? without_outcome(why) : why);
+    end_slot(one);
   }
   out_.clear();
   unsent_ = 0;
+  if (closed_) drop_unsettled(time_point::max());
+  if (!unsettled_.empty()) needs_reader_();
   wake_completed();
   run_callbacks();
 }

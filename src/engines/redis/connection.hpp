@@ -34,7 +34,17 @@ class connection {
   /// The answer of a request that nobody waits for, or why there is none. On any thread.
   using on_answer = std::function<void(const reply*, const error*)>;
 
-  connection(address where, duration timeout, seam::clock& clock, login log_in, alarm needs_reader);
+  /// What a connection has to know about releases that nobody waits for.
+  struct posting {
+    std::function<void(std::string& out, const seam::grant& grant, bool by_text)> write;
+    /// An answer is to be read, in no hurry.
+    alarm reads_soon;
+    /// The server has become one that takes no releases.
+    std::function<void(const error& why)> moved;
+  };
+
+  connection(address where, duration timeout, seam::clock& clock, login log_in, alarm needs_reader,
+             posting releases = {});
   ~connection();
   connection(const connection&) = delete;
   connection& operator=(const connection&) = delete;
@@ -63,6 +73,13 @@ class connection {
   /// Sends, does not wait.
   void send(const command& what, time_point give_up, on_answer done);
 
+  /// Gives back without waiting: with the kernel when this returns, unless the connection is down or
+  /// has no room. Then, and when no answer comes, it is sent again before anything else on the next
+  /// connection, until it is answered or its lease has ended.
+  void post(std::span<const seam::parting_ref> batch) noexcept;
+  /// How often a release that had been sent was sent again, or is going to be.
+  std::uint64_t resent() const noexcept { return resent_.load(); }
+
   /// Opens it now. Throws as `call` does.
   void open(time_point give_up);
   /// Drops the connection as useless: the next call opens another. `leaving` is called before that,
@@ -73,10 +90,12 @@ class connection {
   struct watch {
     int descriptor = -1;  ///< of the connection, if there is one: the server may hang up
     bool to_be_read = false;
+    bool to_be_written = false;
+    bool posted = false;  ///< releases are on their way: it looks again by `until`, unasked
     time_point until = time_point::max();
   };
   watch needs_reading();
-  void read_what_is_there();
+  void do_what_is_there();
   /// The server has hung up on that descriptor. A call that came later would not know whether it
   /// was carried out.
   void note_hang_up(int descriptor);
@@ -104,6 +123,8 @@ class connection {
   void connect(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
   void flush(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
   void write_gathered(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
+  time_point begin_write() CROSSLOCK_REQUIRES(mutex_);
+  void end_write() CROSSLOCK_REQUIRES(mutex_);
   void flush_beside_leader(time_point give_up) CROSSLOCK_REQUIRES(mutex_);
   void read_once(time_point until) CROSSLOCK_REQUIRES(mutex_);
   void dispatch() CROSSLOCK_REQUIRES(mutex_);
@@ -112,10 +133,24 @@ class connection {
   static error as_error(const std::exception& why);
   bool silent_since(time_point asked, time_point now) const noexcept CROSSLOCK_REQUIRES(mutex_);
   void fail_all(const error& why) CROSSLOCK_REQUIRES(mutex_);
+  void end_slot(pending& slot) CROSSLOCK_REQUIRES(mutex_);
+  void give_up_overdue(time_point now) CROSSLOCK_REQUIRES(mutex_);
+
+  // Releases that nobody waits for: connection_posted.cpp.
+  void enqueue_posted(const seam::parting_ref& one) CROSSLOCK_REQUIRES(mutex_);
+  void send_posted_now() CROSSLOCK_REQUIRES(mutex_);
+  void flush_what_fits() CROSSLOCK_REQUIRES(mutex_);
+  void await_written() CROSSLOCK_REQUIRES(mutex_);
+  void settle(pending& slot) CROSSLOCK_REQUIRES(mutex_);
+  void keep_posted(pending& slot, bool maybe_done) CROSSLOCK_REQUIRES(mutex_);
+  void resend_first() CROSSLOCK_REQUIRES(mutex_);
+  void resend_when_due(time_point now) CROSSLOCK_REQUIRES(mutex_);
+  void drop_unsettled(time_point now) CROSSLOCK_REQUIRES(mutex_);
+  void tell_settled() CROSSLOCK_REQUIRES(mutex_);
   void wake_soon(seam::park_word& word) CROSSLOCK_REQUIRES(mutex_);
   void wake_completed() CROSSLOCK_REQUIRES(mutex_);
   void run_callbacks() CROSSLOCK_REQUIRES(mutex_);
-  void note_round_trip(time_point now) CROSSLOCK_REQUIRES(mutex_);
+  void note_round_trip(const pending& answered) CROSSLOCK_REQUIRES(mutex_);
   pending* take_slot() CROSSLOCK_REQUIRES(mutex_);
   void give_back(pending& slot) noexcept CROSSLOCK_REQUIRES(mutex_);
 
@@ -124,6 +159,8 @@ class connection {
   seam::clock& clock_;
   const login log_in_;
   const alarm needs_reader_;
+  const posting posting_;
+  std::atomic<std::uint64_t> resent_{0};
 
   seam::mutex mutex_;
   std::shared_ptr<stream> stream_ CROSSLOCK_GUARDED_BY(mutex_);
@@ -140,11 +177,26 @@ class connection {
   std::vector<pending*> callbacks_ CROSSLOCK_GUARDED_BY(mutex_);
   time_point heard_at_ CROSSLOCK_GUARDED_BY(mutex_){};  ///< when the last bytes came
   bool hung_up_ CROSSLOCK_GUARDED_BY(mutex_) = false;   ///< the server has, while somebody read
-  /// Since when an answer is waited for, to measure round trips.
+  /// Whose round trip is being measured, and since when.
+  const pending* measured_ CROSSLOCK_GUARDED_BY(mutex_) = nullptr;
   time_point asked_at_ CROSSLOCK_GUARDED_BY(mutex_){};
   duration shortest_ CROSSLOCK_GUARDED_BY(mutex_) = duration::max();  ///< round trip of late
   duration usual_ CROSSLOCK_GUARDED_BY(mutex_){};                     ///< the shortest of some
   std::uint32_t round_trips_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
+
+  /// Releases that have to be sent, once more or at all, as soon as that is possible.
+  seam::parting_queue unsettled_ CROSSLOCK_GUARDED_BY(mutex_);
+  bool text_sent_ CROSSLOCK_GUARDED_BY(mutex_) = false;  ///< the server knows how to release
+  /// Where the server refused: not before then.
+  time_point resend_at_ CROSSLOCK_GUARDED_BY(mutex_){};
+  /// They have ended, and are to be told.
+  seam::parting_queue settled_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::optional<error> moved_ CROSSLOCK_GUARDED_BY(mutex_);
+  // How many writes have begun, and have ended; whoever must know that its bytes are gone waits.
+  std::uint64_t writes_begun_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
+  std::uint64_t writes_ended_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
+  std::uint32_t await_writes_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
+  seam::park_word write_ended_{0};
 
   int failures_ CROSSLOCK_GUARDED_BY(mutex_) = 0;  ///< to connect, in a row
   time_point next_try_ CROSSLOCK_GUARDED_BY(mutex_){};

@@ -2,9 +2,18 @@
 #include "engines/redis/connection.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace crosslock::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How long the answer of a release may lie unread.
+constexpr duration answers_rest = 10ms;
+
+}  // namespace
 
 void connection::open(time_point give_up) {
   const seam::lock_guard held{mutex_};
@@ -38,13 +47,32 @@ connection::watch connection::needs_reading() {
   watch found;
   if (closed_) return found;
   if (stream_ && !hung_up_) found.descriptor = stream_->descriptor();
-  if (seat_.taken()) return found;
-  for (std::size_t i = 0; i < in_flight_.size(); ++i) {
-    if (in_flight_[i].done) found.until = std::min(found.until, in_flight_[i].give_up);
+  const time_point now = clock_.now();
+  if (seat_.taken()) {
+    // Whoever reads may have gone before the last release is answered.
+    for (std::size_t i = 0; i < in_flight_.size(); ++i) {
+      if (in_flight_[i].posted) found.posted = true;
+    }
+    if (found.posted) found.until = now + answers_rest;
+    return found;
   }
-  found.to_be_read = found.until != time_point::max();
+  for (std::size_t i = 0; i < in_flight_.size(); ++i) {
+    const pending& one = in_flight_[i];
+    // For a while somebody who comes by may read the answer of a release.
+    const bool young = one.posted && one.asked + answers_rest > now;
+    found.posted = found.posted || one.posted;
+    found.to_be_read = found.to_be_read || one.done || (one.posted && !young);
+    if (one.done || one.posted) {
+      found.until = std::min(found.until, young ? one.asked + answers_rest : one.give_up);
+    }
+  }
   const bool at_once = !stream_ || hung_up_ || stream_->read_ahead();
-  if (found.to_be_read && at_once) found.until = clock_.now();
+  if (found.to_be_read && at_once) found.until = now;
+  found.to_be_written = stream_ && !writing_ && (!out_.empty() || stream_->lags());
+  if (!unsettled_.empty()) {
+    found.posted = true;
+    found.until = std::min(found.until, stream_ ? resend_at_ : next_try_);
+  }
   return found;
 }
 
@@ -60,36 +88,40 @@ void connection::note_hang_up(int descriptor) {
   fail_all(make_error(errc::unreachable, where_.shown() + " has hung up"));
 }
 
-void connection::read_what_is_there() {
+void connection::do_what_is_there() {
   const seam::lock_guard held{mutex_};
-  if (closed_ || in_flight_.empty() || !seat_.take()) return;
-  time_point last = time_point::min();
+  if (closed_ || (in_flight_.empty() && unsettled_.empty()) || !seat_.take()) return;
+  time_point last = clock_.now() + timeout_;
   try {
     for (std::size_t i = 0; i < in_flight_.size(); ++i)
       last = std::max(last, in_flight_[i].give_up);
     if (!stream_) connect(last);
-    flush(last);
+    resend_when_due(clock_.now());
+    flush_what_fits();
     read_once(clock_.now());
-    const time_point now = clock_.now();
-    for (std::size_t i = 0; i < in_flight_.size(); ++i) {
-      pending& one = in_flight_[i];
-      if (!one.done || one.give_up > now) continue;
-      const auto done = std::move(one.done);
-      one.done = nullptr;
-      one.abandoned = true;
-      const time_point asked = one.asked;
-      const error late =
-          make_error(errc::timed_out, where_.shown() + " did not answer in time", 0, true);
-      {
-        const seam::unlocked meanwhile{mutex_};
-        done(nullptr, &late);
-      }
-      if (silent_since(asked, now)) throw silence();
-    }
+    give_up_overdue(clock_.now());
   } catch (const std::exception& why) {
     fail_all(as_error(why));
   }
   hand_over(last);
+}
+
+// Of those that nobody waits for. A release is not given up, but goes over another connection.
+void connection::give_up_overdue(time_point now) {
+  for (std::size_t i = 0; i < in_flight_.size(); ++i) {
+    pending& one = in_flight_[i];
+    if (one.give_up > now || (!one.done && !one.posted)) continue;
+    const time_point asked = one.asked;
+    if (one.done) {
+      const auto done = std::exchange(one.done, nullptr);
+      one.abandoned = true;
+      const error late =
+          make_error(errc::timed_out, where_.shown() + " did not answer in time", 0, true);
+      const seam::unlocked meanwhile{mutex_};
+      done(nullptr, &late);
+    }
+    if (silent_since(asked, now)) throw silence();
+  }
 }
 
 void connection::close() noexcept {

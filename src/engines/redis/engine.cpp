@@ -85,7 +85,11 @@ engine::engine(const address& where, const preferences& how, const std::string& 
       traits_{offered},
       connection_{where, timeout, clock,
                   [this](stream& to, parser& from, time_point by) { log_in(to, from, by); },
-                  [this] { subscription_.ring(); }},
+                  [this] { subscription_.ring(); },
+                  {.write = [this](std::string& out, const seam::grant& grant,
+                                   bool by_text) { write_release(out, grant, by_text); },
+                   .reads_soon = [this] { subscription_.ring_soon(); },
+                   .moved = [this](const error& why) { leave_server(why); }}},
       subscription_{channel_of(client_),
                     connection_,
                     [this](stream& to, parser& from, time_point by) {
@@ -221,11 +225,20 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   seam::refuse_lease(offered, claim.lease);
   if (claim.wait) room_.asking(claim.name, claim.owner);
   const ask_words words{claim, subscription_.listens()};
-  const time_point sent = clock_.now();
+  time_point sent = clock_.now();
   ask_outcome result;
   try {
-    result = run(words.call(claim, keys_, self_), claim.name->view(), give_up,
+    const auto once = [&] {
+      return run(words.call(claim, keys_, self_), claim.name->view(), give_up,
                  [&](const reply& said) { return note_answer(claim, said, sent); });
+    };
+    const std::uint64_t resent = connection_.resent();
+    result = once();
+    // It may have met an old hold of this client, whose release had to be sent again meanwhile.
+    if (result.answer.result == seam::ask_result::busy && connection_.resent() != resent) {
+      sent = clock_.now();
+      result = once();
+    }
   } catch (const error& why) {
     note_failure(claim, why);
     throw;
@@ -349,6 +362,18 @@ seam::release_answer engine::release(const seam::grant& grant, time_point give_u
   if (said.failed()) refuse(said.failure(), grant.name->view());
   return cursor{said}.number() == 1 ? seam::release_answer::released
                                     : seam::release_answer::not_owner;
+}
+
+void engine::write_release(std::string& out, const seam::grant& grant, bool by_text) const {
+  const word holder = word::holder(grant.owner, grant.first);
+  script_call what{scripts().release, grant.name->view(), keys_, {holder.view()}};
+  if (by_text) what.send_text();
+  what.write(out);
+}
+
+void engine::post_release(std::span<const seam::parting_ref> batch, time_point) noexcept {
+  for (const seam::parting_ref& one : batch) room_.forget(one->leaving().owner);
+  connection_.post(batch);
 }
 
 void engine::await_news(seam::clock&, seam::park_word& word, std::uint32_t expected,

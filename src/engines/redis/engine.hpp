@@ -33,6 +33,7 @@ inline constexpr seam::traits offered{.name = "redis",
                                       .reserves_fences = true,
                                       .lease_is_session = false,
                                       .outlives_process = true,
+                                      .posts_releases = true,
                                       .cells = true,
                                       .watches_cells = true,
                                       .lease_min = std::chrono::milliseconds{10},
@@ -61,6 +62,7 @@ class engine final : public seam::engine {
   void withdraw(const seam::claim& claim, time_point give_up) override;
   void renew(std::span<seam::renewal> batch, time_point give_up) override;
   seam::release_answer release(const seam::grant& grant, time_point give_up) override;
+  void post_release(std::span<const seam::parting_ref> batch, time_point give_up) noexcept override;
   std::optional<seam::grant> adopt(const seam::grant& detached, const seam::claim& next,
                                    time_point give_up) override;
   bool break_lock(const lock_name& name, owner_id owner, time_point give_up) override;
@@ -95,6 +97,7 @@ class engine final : public seam::engine {
   [[noreturn]] void refuse(std::string_view failure, std::string_view name);
   /// It is no primary any more: the next request goes to whoever the address leads to then.
   void leave_server(const error& why);
+  void write_release(std::string& out, const seam::grant& grant, bool by_text) const;
 
   void warn(const std::string& text) const;
   void warn_of_polling(const error& why) const;

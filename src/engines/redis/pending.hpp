@@ -1,6 +1,7 @@
 // A request that has been asked and not yet been answered: the slot where its answer will be.
 #pragma once
 
+#include "engine/parting.hpp"
 #include "engine/seat.hpp"
 #include "engines/redis/reply.hpp"
 
@@ -26,6 +27,9 @@ struct pending {
   time_point asked{};
   time_point give_up{};
   std::function<void(const reply*, const error*)> done;  ///< set: nobody is parked here
+  seam::parting_ref posted;  ///< a release: the same, and its answer is in no hurry
+
+  bool is_waited_for() const noexcept { return !abandoned && !done && !posted; }
 };
 
 /// First in, first out, without allocating once it is as long as it gets.
@@ -43,6 +47,12 @@ class pending_queue {
     if (size_ == ring_.size()) grow();
   }
   void push(pending& last) noexcept { ring_[(first_ + size_++) & (ring_.size() - 1)] = &last; }
+  /// As push().
+  void push_front(pending& first) noexcept {
+    first_ = (first_ + ring_.size() - 1) & (ring_.size() - 1);
+    ring_[first_] = &first;
+    ++size_;
+  }
   void pop() noexcept {
     first_ = (first_ + 1) & (ring_.size() - 1);
     --size_;

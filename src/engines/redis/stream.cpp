@@ -26,6 +26,7 @@ class plain_stream final : public stream {
       : stream{descriptor, to, clock} {}
 
   void write_all(std::string_view bytes, time_point give_up) override { send_all(bytes, give_up); }
+  std::size_t write_some(std::string_view bytes) override { return send_some(bytes); }
   std::size_t read_some(std::span<char> to, time_point until) override {
     return receive(to, until);
   }
@@ -67,12 +68,13 @@ void stream::close_descriptor_only() noexcept {
   if (descriptor >= 0) ::close(descriptor);
 }
 
-void stream::send_all(std::string_view bytes, time_point give_up) {
-  while (!bytes.empty()) {
-    const ssize_t sent =
-        ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+std::size_t stream::send_some(std::string_view bytes) {
+  std::size_t taken = 0;
+  while (taken < bytes.size()) {
+    const ssize_t sent = ::send(descriptor_, bytes.data() + taken, bytes.size() - taken,
+                                MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(sent));
+      taken += static_cast<std::size_t>(sent);
       continue;
     }
     const int code = errno;
@@ -81,6 +83,15 @@ void stream::send_all(std::string_view bytes, time_point give_up) {
       throw make_error(errc::unreachable,
                        "the connection to " + peer_ + " failed: " + errno_text(code), code);
     }
+    break;
+  }
+  return taken;
+}
+
+void stream::send_all(std::string_view bytes, time_point give_up) {
+  for (;;) {
+    bytes.remove_prefix(send_some(bytes));
+    if (bytes.empty()) return;
     if (!poll_until(descriptor_, POLLOUT, clock_, give_up)) {
       throw make_error(errc::timed_out, peer_ + " does not take what is sent to it", ETIMEDOUT);
     }

@@ -31,6 +31,10 @@ class stream {
 
   /// Throws `timed_out` when not all of it is on its way by `give_up`; some of it may be.
   virtual void write_all(std::string_view bytes, time_point give_up) = 0;
+  /// Takes what there is room for just now, and says how much. Bytes that it has taken may still
+  /// wait for room (`lags`): the next write sends them first.
+  virtual std::size_t write_some(std::string_view bytes) = 0;
+  virtual bool lags() const noexcept { return false; }
   /// Blocks until something is there; 0: nothing came until then. A moment in the past asks for
   /// what is there already. Throws `unreachable` when the peer has closed or the network failed.
   virtual std::size_t read_some(std::span<char> to, time_point until) = 0;
@@ -53,6 +57,7 @@ class stream {
   stream(int descriptor, const address& to, seam::clock& clock);
 
   void send_all(std::string_view bytes, time_point give_up);
+  std::size_t send_some(std::string_view bytes);
   std::size_t receive(std::span<char> to, time_point until);
   const std::string& peer() const noexcept { return peer_; }
 

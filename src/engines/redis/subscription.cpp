@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t hear_at_once = std::size_t{16} << 10;
 constexpr retry_options resubscribing{.base = 10ms, .tries = 0, .cap = 1s};
 constexpr duration connect_within = 2s;
+/// When a thread that gave something back shall not have to wake anybody for it.
+constexpr long soon_ns = 10'000'000;
 
 /// Waits that follow each other sooner than this are worth a listener of their own.
 constexpr duration closely = 30ms;
@@ -57,9 +60,10 @@ subscription::subscription(std::string channel, connection& commands, introducti
       clock_{clock},
       events_{std::move(report)},
       bell_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
+      timer_{::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)},
       nudge_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)},
       buffer_(hear_at_once) {
-  if (bell_ < 0 || nudge_ < 0) {
+  if (bell_ < 0 || timer_ < 0 || nudge_ < 0) {
     abandon();
     throw make_error(errc::unreachable, "no file descriptor is left to wake a thread by", errno);
   }
@@ -68,6 +72,7 @@ subscription::subscription(std::string channel, connection& commands, introducti
 subscription::~subscription() {
   stop();
   if (bell_ >= 0) ::close(bell_);
+  if (timer_ >= 0) ::close(timer_);
   if (nudge_ >= 0) ::close(nudge_);
 }
 
@@ -165,6 +170,12 @@ void subscription::read_for_absent(time_point until) noexcept {
 }
 
 void subscription::ring() noexcept { ring_at(bell_); }
+
+void subscription::ring_soon() noexcept {
+  if (looks_soon_.load() || looks_soon_.exchange(true)) return;
+  const itimerspec once{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = soon_ns}};
+  ::timerfd_settime(timer_, 0, &once, nullptr);
+}
 
 bool subscription::is_current() const noexcept { return thread_ && thread_->is_current(); }
 
@@ -305,27 +316,34 @@ void subscription::read_if_nobody_else() {
 
 void subscription::listen_once() {
   const bool ours = take_stream_back();
-  const connection::watch reading = commands_.needs_reading();
+  looks_soon_.store(false);  // first: whoever comes behind the look sets the timer
+  const connection::watch commands = commands_.needs_reading();
+  if (commands.posted) looks_soon_.store(true);
   const time_point now = clock_.now();
-  time_point until = reading.until;
+  time_point until = commands.until;
   if (!ours) until = std::min(until, now + standby_);
   if (ours && !listens_.load() && !refused_) until = std::min(until, next_try_);
   const int stream_fd = ours ? descriptor_if_ours(until) : -1;
-  const short wanted = static_cast<short>(reading.to_be_read ? POLLIN | POLLRDHUP : POLLRDHUP);
-  std::array<pollfd, 3> watched{{{.fd = bell_, .events = POLLIN, .revents = 0},
-                                 {.fd = stream_fd, .events = POLLIN, .revents = 0},
-                                 {.fd = reading.descriptor, .events = wanted, .revents = 0}}};
+  const int wanted = POLLRDHUP | (commands.to_be_read ? POLLIN : 0) |
+                     (commands.to_be_written ? POLLOUT : 0);
+  std::array<pollfd, 4> watched{
+      {{.fd = bell_, .events = POLLIN, .revents = 0},
+       {.fd = stream_fd, .events = POLLIN, .revents = 0},
+       {.fd = commands.descriptor, .events = static_cast<short>(wanted), .revents = 0},
+       {.fd = timer_, .events = POLLIN, .revents = 0}}};
   const int rest = until == time_point::max() ? -1 : poll_milliseconds(until - now);
   if (::poll(watched.data(), watched.size(), rest) < 0 && errno != EINTR) {
     throw make_error(errc::unreachable, "poll failed", errno);
   }
   if (watched[0].revents != 0) silence_at(bell_);
+  if (watched[3].revents != 0) silence_at(timer_);
   if (stopping_.load()) return;
   if ((watched[2].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
-    commands_.note_hang_up(reading.descriptor);
+    commands_.note_hang_up(commands.descriptor);
   }
-  if (reading.to_be_read && (watched[2].revents != 0 || reading.until <= clock_.now())) {
-    commands_.read_what_is_there();
+  const bool due = commands.until <= clock_.now();
+  if (watched[2].revents != 0 || ((commands.to_be_read || commands.posted) && due)) {
+    commands_.do_what_is_there();
   }
   // With the stream its own it reads when there is something; else whatever lies there.
   if (!ours || watched[1].revents != 0 || (stream_fd >= 0 && until <= now)) read_if_nobody_else();
@@ -380,6 +398,7 @@ void subscription::stop() noexcept {
 
 void subscription::abandon() noexcept {
   if (bell_ >= 0) ::close(std::exchange(bell_, -1));
+  if (timer_ >= 0) ::close(std::exchange(timer_, -1));
   if (nudge_ >= 0) ::close(std::exchange(nudge_, -1));
   if (stream_) stream_->close_descriptor_only();
 }

@@ -56,6 +56,8 @@ class subscription {
   void read_for_absent(time_point until) noexcept;
   /// Something is to be read for `commands`, or to be done. Callable from any thread.
   void ring() noexcept;
+  /// The same within some milliseconds, and for as many as ask for it until then.
+  void ring_soon() noexcept;
   /// For a thread that waits for a push: as clock::park.
   void await(seam::park_word& word, std::uint32_t expected, time_point until);
   /// The word has changed.
@@ -104,7 +106,9 @@ class subscription {
   seam::clock& clock_;
   const events events_;
 
-  int bell_ = -1;  ///< an eventfd
+  int bell_ = -1;   ///< an eventfd
+  int timer_ = -1;  ///< a timerfd
+  std::atomic<bool> looks_soon_{false};  ///< it is set, or the thread wakes by itself
   std::atomic<bool> listens_{false};
   std::atomic<bool> trusted_{false};  ///< it listens to the server of the commands
   std::atomic<duration::rep> absent_until_{0};

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace crosslock::redis {
 namespace {
@@ -28,10 +29,13 @@ class tls_stream final : public stream {
 
   void shake_hands(time_point give_up);
   void write_all(std::string_view bytes, time_point give_up) override;
+  std::size_t write_some(std::string_view bytes) override;
+  bool lags() const noexcept override { return !rest_.empty(); }
   std::size_t read_some(std::span<char> to, time_point until) override;
   bool read_ahead() const noexcept override;
 
  private:
+  std::size_t encrypt(std::string_view& bytes);
   int decrypt(std::span<char> to);
   std::size_t take_outgoing();
   void flush(time_point give_up);
@@ -44,6 +48,7 @@ class tls_stream final : public stream {
 
   std::array<char, record_bytes + 1024> incoming_;  ///< of the thread that reads
   std::array<char, record_bytes + 1024> outgoing_;  ///< of the thread that writes
+  std::string rest_;  ///< its own, too: encrypted, and there was no room for it yet
 
   mutable seam::mutex mutex_;  ///< held for computing only, never for waiting
   const tls_session session_;
@@ -116,18 +121,21 @@ void tls_stream::shake_hands(time_point give_up) {
   }
 }
 
+/// One record of it, into outgoing_.
+std::size_t tls_stream::encrypt(std::string_view& bytes) {
+  const auto part = bytes.substr(0, record_bytes);
+  const seam::lock_guard lock{mutex_};
+  ERR_clear_error();
+  const int taken = SSL_write(session_.get(), part.data(), static_cast<int>(part.size()));
+  if (taken <= 0) fail(SSL_get_error(session_.get(), taken));
+  bytes.remove_prefix(static_cast<std::size_t>(taken));
+  return take_outgoing();
+}
+
 void tls_stream::write_all(std::string_view bytes, time_point give_up) {
+  if (!rest_.empty()) send_all(std::exchange(rest_, {}), give_up);
   while (!bytes.empty()) {
-    const auto part = bytes.substr(0, record_bytes);
-    std::size_t count = 0;
-    {
-      const seam::lock_guard lock{mutex_};
-      ERR_clear_error();
-      const int taken = SSL_write(session_.get(), part.data(), static_cast<int>(part.size()));
-      if (taken <= 0) fail(SSL_get_error(session_.get(), taken));
-      bytes.remove_prefix(static_cast<std::size_t>(taken));
-      count = take_outgoing();
-    }
+    const std::size_t count = encrypt(bytes);
     try {
       send_all({outgoing_.data(), count}, give_up);
     } catch (const error&) {
@@ -137,6 +145,25 @@ void tls_stream::write_all(std::string_view bytes, time_point give_up) {
     // Rarely more: what a read left behind came before it.
     if (count == outgoing_.size()) flush(give_up);
   }
+}
+
+/// What is encrypted has been taken: its place in the stream of records is fixed.
+std::size_t tls_stream::write_some(std::string_view bytes) {
+  const std::size_t offered = bytes.size();
+  for (;;) {
+    rest_.erase(0, send_some(rest_));
+    if (!rest_.empty()) break;
+    std::size_t count = 0;
+    if (bytes.empty()) {
+      const seam::lock_guard lock{mutex_};
+      count = take_outgoing();
+    } else {
+      count = encrypt(bytes);
+    }
+    if (count == 0) break;
+    rest_.assign(outgoing_.data(), count);
+  }
+  return offered - bytes.size();
 }
 
 /// In TLS 1.3 a server judges our certificate when for us the handshake is over. It may have said

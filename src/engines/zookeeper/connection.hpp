@@ -151,6 +151,9 @@ class connection final : public tree {
   time_point attempt_began_ CROSSLOCK_GUARDED_BY(mutex_){};  ///< ... since then
   standing state_ CROSSLOCK_GUARDED_BY(mutex_) = standing::none;
   std::optional<error> refusal_ CROSSLOCK_GUARDED_BY(mutex_);  ///< why sessions are useless here
+  /// Connected, and the listener has done what comes first then: what is left to remove goes out
+  /// before anybody asks, so that no claim meets an old one of its own client.
+  bool resumed_ CROSSLOCK_GUARDED_BY(mutex_) = false;
   seam::seat seat_ CROSSLOCK_GUARDED_BY(mutex_);
   const seam::park_word* driver_waits_on_ CROSSLOCK_GUARDED_BY(mutex_) = nullptr;
   std::list<flight*> parked_ CROSSLOCK_GUARDED_BY(mutex_);

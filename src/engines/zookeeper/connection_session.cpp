@@ -53,6 +53,7 @@ void connection::session_goes_on() {
   unheard_since_.reset();
   plan_heartbeat(clock_.now());
   if (!session_node_made_) make_session_node();
+  resumed_ = false;
   arrived_.push_back({.what = arrival::signal::resumed, .session = session_});
   tell_proof();
   for (flight* one : parked_) wake(*one);

@@ -122,11 +122,17 @@ void connection::deliver() {
   while (!arrived_.empty()) {
     arrival next = std::move(arrived_.front());
     arrived_.pop_front();
-    const seam::unlocked meanwhile{mutex_};
-    const connection* const before = std::exchange(telling, this);
-    tell(next);
-    next = {};  // what it owns may end here, and asks whose thread this is
-    telling = before;
+    const bool resumes = next.what == arrival::signal::resumed;
+    {
+      const seam::unlocked meanwhile{mutex_};
+      const connection* const before = std::exchange(telling, this);
+      tell(next);
+      next = {};  // what it owns may end here, and asks whose thread this is
+      telling = before;
+    }
+    if (!resumes) continue;
+    resumed_ = true;
+    for (flight* one : parked_) wake(*one);
   }
 }
 
@@ -231,7 +237,7 @@ void connection::wait_until(time_point give_up, const std::function<bool()>& rea
 
 void connection::require(time_point give_up) {
   wait_until(give_up, [this]() CROSSLOCK_REQUIRES(mutex_) {
-    return state_ == standing::connected && !refusal_;
+    return state_ == standing::connected && resumed_ && !refusal_;
   });
 }
 
