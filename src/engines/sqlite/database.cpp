@@ -93,6 +93,7 @@ database::database(const std::string& path, durability durability, seam::clock& 
   try {
     if (result != SQLITE_OK) fail(result, "open");
     sqlite3_busy_handler(handle_, on_busy, this);
+    sqlite3_file_control(handle_, "main", SQLITE_FCNTL_VFS_POINTER, &system_);
     set_up(durability);
   } catch (...) {
     sqlite3_close_v2(handle_);
@@ -166,6 +167,21 @@ std::int64_t database::ask_number(const char* sql) {
   statement asked{*this, sql};
   query answer{asked};
   return answer.step() ? answer.number(0) : 0;
+}
+
+std::int64_t database::wall_clock() const noexcept {
+  constexpr sqlite3_int64 year_1970 = 210'866'760'000'000;  // its milliseconds are Julian days
+  constexpr sqlite3_int64 nanoseconds = 1'000'000;
+  constexpr sqlite3_int64 latest = INT64_MAX / nanoseconds / 2;
+  sqlite3_int64 now = 0;
+  if (system_->iVersion >= 2 && system_->xCurrentTimeInt64 != nullptr) {
+    system_->xCurrentTimeInt64(system_, &now);
+  } else {
+    double days = 0;
+    system_->xCurrentTime(system_, &days);
+    now = static_cast<sqlite3_int64>(days * 86'400'000.0);
+  }
+  return std::clamp<sqlite3_int64>(now - year_1970, 0, latest) * nanoseconds;
 }
 
 statement::statement(database& database, const char* sql) : database_{database} {

@@ -66,6 +66,8 @@ class database {
   void give_up_at(time_point moment) noexcept { give_up_ = moment; }
   bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle_) == 0; }
   int changes() const noexcept { return sqlite3_changes(handle_); }
+  /// In nanoseconds since 1970, with the exactness of SQLite's own: milliseconds.
+  std::int64_t wall_clock() const noexcept;
 
   sqlite3* handle() const noexcept { return handle_; }
   const std::string& path() const noexcept { return path_; }
@@ -79,6 +81,7 @@ class database {
   const std::string path_;
   seam::clock& clock_;
   sqlite3* handle_ = nullptr;
+  sqlite3_vfs* system_ = nullptr;  ///< through which SQLite sees the machine
   time_point give_up_{};
 };
 
