@@ -1,6 +1,6 @@
 // A lock as it is written with SQLite's C interface by somebody who wants it fast: one prepared
-// statement to lock and one to unlock, each a transaction of its own, on a table WITHOUT ROWID, which
-// writes one page less.
+// statement to lock and one to unlock, each a transaction of its own, on a table WITHOUT ROWID,
+// which writes one page less.
 #pragma once
 
 #include "benchmarks/subject.hpp"
