@@ -136,7 +136,7 @@ class sqlite_engine final : public engine {
   std::vector<std::unique_ptr<subject>> rivals(std::string_view workload,
                                                std::string_view variant) override {
     std::vector<std::unique_ptr<subject>> made;
-    if (workload.starts_with("own_name_1")) made.push_back(rows("no_rowid", variant));
+    if (workload.starts_with("own_name_1")) made.push_back(rows("fenced", variant));
     if (workload == "handover_processes_4" || workload == "waiters_8") {
       made.push_back(rows("rows", variant));
     }
@@ -157,7 +157,7 @@ class sqlite_engine final : public engine {
       return "a request is a transaction; this file system is in memory: its syncs cost nothing";
     }
     if (workload.starts_with("own_name_1")) {
-      return "a request is a transaction; no_rowid: the floor's table WITHOUT ROWID";
+      return "a request is a transaction; fenced: rows that stay and keep their fence";
     }
     if (workload.starts_with("handover_processes") || workload.starts_with("waiters")) {
       return "floor: one client that has the lock to itself; rows: the floor's rows, contended";
@@ -173,7 +173,7 @@ class sqlite_engine final : public engine {
   std::unique_ptr<subject> rows(const std::string& name, std::string_view variant) const {
     const std::string file = name + (variant == full ? "-full.db" : "-normal.db");
     return std::make_unique<rows_subject>(
-        name, rows_table{workshop_.file(file), variant == full, name != "no_rowid"});
+        name, rows_table{workshop_.file(file), variant == full, name == "fenced"});
   }
 
   const workshop workshop_;
@@ -184,7 +184,7 @@ class sqlite_engine final : public engine {
 std::unique_ptr<subject> join_rows(std::string_view name, const std::string& address) {
   const auto colon = address.find(':');
   return std::make_unique<rows_subject>(
-      name, rows_table{address.substr(colon + 1), address.starts_with(full), name != "no_rowid"});
+      name, rows_table{address.substr(colon + 1), address.starts_with(full), name == "fenced"});
 }
 
 const offer sqlite_offer{

@@ -238,7 +238,48 @@ TEST_F(sqlite_table_rows, a_row_that_was_removed_leaves_its_fence_behind) {
   EXPECT_FALSE(rows_.find("a"));
   EXPECT_GT(ask(0s, claim_for("a", 1)).granted.first.value(), 5000000000000000000);
   const holder fresh{.owner = owner_number(3), .lease = 30s, .ends = noon + 1h};
-  EXPECT_GT(rows_.take_free("b", fresh).value(), 5000000000000000000);
+  EXPECT_FALSE(rows_.take_free("b", fresh)) << "the short way gives only what the clock says";
+  EXPECT_GT(ask(0s, claim_for("b", 3)).granted.first.value(), 5000000000000000000);
+}
+
+TEST_F(sqlite_table_rows, the_short_way_gives_rising_fences_within_a_millisecond) {
+  std::int64_t last = 0;
+  for (std::uint8_t i = 1; i < 100; ++i) {
+    const holder fresh{.owner = owner_number(i), .lease = 30s, .ends = noon + 30s};
+    const auto first = rows_.take_free("a", fresh);
+    ASSERT_TRUE(first);
+    ASSERT_GT(*first, last);
+    last = *first + seam::fence_block - 1;
+    EXPECT_EQ(rows_.find("a")->top, last);
+    EXPECT_EQ(rows_.find("a")->alone->last, last);
+    ASSERT_TRUE(rows_.give_back_alone("a", fresh.owner, *first, noon));
+  }
+}
+
+TEST_F(sqlite_table_rows, the_short_way_leaves_alone_what_is_held_or_ahead_of_the_clock) {
+  const holder one{.owner = owner_number(1), .lease = 30s, .ends = noon + 30s};
+  const holder two{.owner = owner_number(2), .lease = 30s, .ends = noon + 30s};
+  const auto first = rows_.take_free("a", one);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(rows_.take_free("a", two)) << "as a name that was taken before";
+  EXPECT_FALSE(rows_.take_free("a", two)) << "as one that may be new";
+  EXPECT_EQ(rows_.find("a")->alone->owner, one.owner);
+  ASSERT_TRUE(rows_.give_back_alone("a", one.owner, *first, noon));
+  base_.run("UPDATE locks SET top = top + 3600000000000");  // by one whose clock is ahead
+  EXPECT_FALSE(rows_.take_free("a", two));
+  EXPECT_FALSE(rows_.take_free("a", two));
+  EXPECT_GT(ask(0s, claim_for("a", 2)).granted.first.value(), *first + 3600000000000);
+}
+
+TEST_F(sqlite_table_rows, a_name_whose_row_was_removed_is_taken_the_short_way_again) {
+  const holder one{.owner = owner_number(1), .lease = 30s, .ends = noon + 30s};
+  const auto first = rows_.take_free("a", one);
+  ASSERT_TRUE(first);
+  base_.run("DELETE FROM locks");
+  EXPECT_FALSE(rows_.take_free("a", one)) << "it had a row";
+  const auto second = rows_.take_free("a", one);
+  ASSERT_TRUE(second);
+  EXPECT_GT(*second, *first);
 }
 
 TEST_F(sqlite_table_rows, what_the_dead_left_on_a_name_that_nobody_wants_is_swept) {

@@ -108,6 +108,13 @@ bool connection::files_in_place() {
   return false;
 }
 
+void connection::check_files() {
+  const time_point now = clock_.now();
+  if (now < check_files_at_) return;
+  check_files_at_ = now + std::chrono::seconds{1};
+  static_cast<void>(files_in_place());
+}
+
 void connection::reopen_if_replaced() {
   if (!replaced_.load()) return;
   const std::shared_ptr<wake_file> old = wake();
@@ -163,6 +170,50 @@ void connection::write(job& wanted) {
   reach(step::answering, wanted.what_);
 }
 
+bool connection::write_at_once(job& wanted) {
+  if (location_.keeps == durability::full) return false;
+  reach(step::called, wanted.what_);
+  {
+    const seam::lock_guard guard{mutex_};
+    if (!seat_.take()) return false;
+  }
+  bool done = false;
+  try {
+    check_files();
+    done = !replaced_.load() && gate_->enter_if_open() && carry_out_at_once(wanted);
+  } catch (...) {
+    finish({});
+    throw;
+  }
+  finish({});
+  if (done) reach(step::answering, wanted.what_);
+  return done;
+}
+
+/// Inside of the gate, which it leaves.
+bool connection::carry_out_at_once(job& mine) {
+  bool done = false;
+  try {
+    reach(step::gate, mine.what_);
+    writer_->base.give_up_at(clock_.now());
+    const database::hurry no_checkpoint{writer_->base};
+    done = try_alone(mine);
+    if (done) reach(step::committed, mine.what_);
+  } catch (const fault& why) {
+    gate_->leave();
+    if (why.which() == errc::timed_out) return false;  // somebody writes who is none of ours
+    throw;
+  } catch (...) {
+    gate_->leave();
+    throw;
+  }
+  gate_->leave();
+  if (!done) return false;
+  leaders_wake().words().commits.fetch_add(1);
+  reach(step::told, mine.what_);
+  return true;
+}
+
 /// Waits until somebody has done it; true when it is ours to lead.
 bool connection::wait_until_led(job& wanted) {
   using state = seam::passenger::state;
@@ -186,10 +237,7 @@ void connection::lead(job& mine) {
   std::vector<job*> batch;
   std::vector<notice> notices;
   try {
-    if (clock_.now() >= check_files_at_) {
-      check_files_at_ = clock_.now() + std::chrono::seconds{1};
-      static_cast<void>(files_in_place());
-    }
+    check_files();
     reopen_if_replaced();
     writer_->base.give_up_at(mine.give_up_);
     if (carry_out(mine, batch, notices)) leaders_wake().words().commits.fetch_add(1);

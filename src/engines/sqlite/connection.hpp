@@ -114,6 +114,9 @@ class connection {
     plain_job<Run> wanted{from, what, give_up, std::move(run)};
     write(wanted);
   }
+  /// The same for a job that one statement can do, if nobody is in its way and it need not wait for
+  /// the disk. False: nothing has happened.
+  bool write_at_once(job& wanted);
   /// Reads one state of the database; waits for no writer.
   void read(time_point give_up, const std::function<void(ledger&, const process_id&)>& body);
 
@@ -156,6 +159,8 @@ class connection {
   void lead(job& mine);
   bool carry_out(job& mine, std::vector<job*>& batch, std::vector<notice>& notices);
   bool try_alone(job& mine);
+  bool carry_out_at_once(job& mine);
+  void check_files();
   void run_batch(job& mine, std::vector<job*>& batch, std::vector<notice>& notices, bool begun);
   void take_pending(std::vector<job*>& batch);
   void finish(const std::vector<job*>& batch) noexcept;

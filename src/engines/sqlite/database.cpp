@@ -93,6 +93,7 @@ database::database(const std::string& path, durability durability, seam::clock& 
   try {
     if (result != SQLITE_OK) fail(result, "open");
     sqlite3_busy_handler(handle_, on_busy, this);
+    sqlite3_file_control(handle_, "main", SQLITE_FCNTL_VFS_POINTER, &system_);
     set_up(durability);
   } catch (...) {
     sqlite3_close_v2(handle_);
@@ -107,9 +108,7 @@ void database::set_up(durability durability) {
   // An upsert that returns its row keeps a journal of the statement; in a file that would halve
   // the speed of every acquire.
   run("PRAGMA temp_store = MEMORY");
-  // The pages of locks are few, so a long log is copied back as fast as a short one, and the wait
-  // for the disk that comes with it meets fewer callers.
-  run("PRAGMA wal_autocheckpoint = 4000");
+  sqlite3_wal_hook(handle_, on_commit, this);
   run(durability == durability::full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
 }
 
@@ -122,6 +121,16 @@ int database::on_busy(void* self, int) {
   const time_point next = now + std::chrono::milliseconds{1};
   mine.clock_.park(nobody_rings, 0, std::min(mine.give_up_, next));
   return 1;
+}
+
+/// What SQLite does by itself, for those who have the time.
+int database::on_commit(void* self, sqlite3* handle, const char* which, int pages) {
+  // The pages of locks are few, so a long log is copied back as fast as a short one, and the wait
+  // for the disk that comes with it meets fewer callers.
+  constexpr int long_log = 4000;
+  const auto& mine = *static_cast<const database*>(self);
+  if (pages >= long_log && !mine.hurries_) sqlite3_wal_checkpoint(handle, which);
+  return SQLITE_OK;  // if it failed the next commit tries again
 }
 
 void database::use_write_ahead_log() {
@@ -166,6 +175,21 @@ std::int64_t database::ask_number(const char* sql) {
   statement asked{*this, sql};
   query answer{asked};
   return answer.step() ? answer.number(0) : 0;
+}
+
+std::int64_t database::wall_clock() const noexcept {
+  constexpr sqlite3_int64 year_1970 = 210'866'760'000'000;  // its milliseconds are Julian days
+  constexpr sqlite3_int64 nanoseconds = 1'000'000;
+  constexpr sqlite3_int64 latest = INT64_MAX / nanoseconds / 2;
+  sqlite3_int64 now = 0;
+  if (system_->iVersion >= 2 && system_->xCurrentTimeInt64 != nullptr) {
+    system_->xCurrentTimeInt64(system_, &now);
+  } else {
+    double days = 0;
+    system_->xCurrentTime(system_, &days);
+    now = static_cast<sqlite3_int64>(days * 86'400'000.0);
+  }
+  return std::clamp<sqlite3_int64>(now - year_1970, 0, latest) * nanoseconds;
 }
 
 statement::statement(database& database, const char* sql) : database_{database} {

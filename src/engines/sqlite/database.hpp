@@ -66,6 +66,21 @@ class database {
   void give_up_at(time_point moment) noexcept { give_up_ = moment; }
   bool in_transaction() const noexcept { return sqlite3_get_autocommit(handle_) == 0; }
   int changes() const noexcept { return sqlite3_changes(handle_); }
+  /// In nanoseconds since 1970, with the exactness of SQLite's own: milliseconds.
+  std::int64_t wall_clock() const noexcept;
+
+  /// As long as it lives, commits do not copy the log back, which waits for the disk. The next one
+  /// after it does.
+  class hurry {
+   public:
+    explicit hurry(database& whose) : whose_{whose} { whose_.hurries_ = true; }
+    ~hurry() { whose_.hurries_ = false; }
+    hurry(const hurry&) = delete;
+    hurry& operator=(const hurry&) = delete;
+
+   private:
+    database& whose_;
+  };
 
   sqlite3* handle() const noexcept { return handle_; }
   const std::string& path() const noexcept { return path_; }
@@ -73,13 +88,16 @@ class database {
 
  private:
   static int on_busy(void* self, int tries);
+  static int on_commit(void* self, sqlite3* handle, const char* which, int pages);
   void set_up(durability durability);
 
   const handle_count counted_;
   const std::string path_;
   seam::clock& clock_;
   sqlite3* handle_ = nullptr;
+  sqlite3_vfs* system_ = nullptr;  ///< through which SQLite sees the machine
   time_point give_up_{};
+  bool hurries_ = false;
 };
 
 /// A prepared statement. Use it through `query`.

@@ -59,11 +59,14 @@ class ask_job final : public job {
         contention_{contention},
         hash_{wake_file::hash_of(claim.name->view())} {}
 
-  bool run_alone(ledger& rows, client_number from, server_time now) override {
+  /// Whether one statement may be enough.
+  bool is_simple() const noexcept {
     // The line server refuses what cannot be given, and knows more about upgrades.
     const bool simple = !claim_.upgrade && claim_.permits >= 1 && claim_.permits <= claim_.of;
-    if (before_.asked_before || !simple) return false;
-    if (contention_.contended(hash_)) return false;
+    return simple && !before_.asked_before && !contention_.contended(hash_);
+  }
+  bool run_alone(ledger& rows, client_number from, server_time now) override {
+    if (!is_simple()) return false;
     const auto first = rows.take_free(claim_.name->view(), {.owner = claim_.owner,
                                                             .demand = seam::demand_of(claim_),
                                                             .lease = claim_.lease,
@@ -204,29 +207,55 @@ void engine::note_failure(const seam::claim& claim, const remembered& before, co
 
 void engine::ask_async(const seam::claim& claim, time_point give_up) {
   seam::refuse_lease(offered, claim.lease);
-  listener_.post({claim, give_up});
+  if (!ask_at_once(claim)) listener_.post({claim, give_up});
 }
 
-/// All that have gathered go into one transaction.
-void engine::answer_asks(const std::vector<listener::posted_ask>& asks) {
-  struct under_way {
-    remembered before;
-    std::variant<seam::ask_answer, seam::refusal> heard{};
-    std::optional<error> failure{};
-  };
-  std::vector<under_way> each;
-  time_point give_up = time_point::max();
-  for (const auto& ask : asks) {
-    each.push_back({interests_.asking(ask.claim)});
-    give_up = std::min(give_up, ask.give_up);
+/// A free name is taken here and now. Whatever could keep the caller waiting is left to the
+/// listener: false, and nothing has happened.
+bool engine::ask_at_once(const seam::claim& claim) {
+  const remembered before = interests_.asking(claim);
+  listener_.attend();
+  const time_point sent = clock_.now();
+  ask_job wanted{self_, claim, before, contention_, sent};
+  try {
+    if (!wanted.is_simple() || !connection_->write_at_once(wanted)) return false;
+  } catch (const error& why) {
+    note_failure(claim, before, why);
+    throw;
   }
+  events_.answered(claim, note_answer(claim, wanted.outcome, sent));
+  return true;
+}
+
+struct engine::under_way {
+  remembered before;
+  std::variant<seam::ask_answer, seam::refusal> heard{};
+  std::optional<error> failure{};
+};
+
+/// One by itself may need no more than a statement; several go into one transaction.
+void engine::carry_out(const std::vector<listener::posted_ask>& asks,
+                       std::vector<under_way>& each) {
+  if (asks.size() == 1) {
+    ask_job only{self_, asks[0].claim, each[0].before, contention_, asks[0].give_up};
+    connection_->write(only);
+    each[0].heard = only.outcome;
+    return;
+  }
+  const auto first = std::ranges::min_element(asks, {}, &listener::posted_ask::give_up);
+  connection_->write(self_, verb::ask, first->give_up, [&](seam::line_server& line) {
+    for (std::size_t i = 0; i < asks.size(); ++i) {
+      each[i].heard = line.ask(asks[i].claim, each[i].before);
+    }
+  });
+}
+
+void engine::answer_asks(const std::vector<listener::posted_ask>& asks) {
+  std::vector<under_way> each;
+  for (const auto& ask : asks) each.push_back({interests_.asking(ask.claim)});
   const time_point sent = clock_.now();
   try {
-    connection_->write(self_, verb::ask, give_up, [&](seam::line_server& line) {
-      for (std::size_t i = 0; i < asks.size(); ++i) {
-        each[i].heard = line.ask(asks[i].claim, each[i].before);
-      }
-    });
+    carry_out(asks, each);
   } catch (const error& why) {
     for (under_way& one : each) one.failure = why;
   } catch (const std::exception& why) {

@@ -76,7 +76,11 @@ class engine final : public seam::engine {
   void renew_part(std::span<seam::renewal*> part, time_point give_up);
   void hear(std::uint32_t name_hash);
   void note_failure(const seam::claim& claim, const remembered& before, const error& why);
+  /// An ask on its way to the answer.
+  struct under_way;
+  bool ask_at_once(const seam::claim& claim);
   void answer_asks(const std::vector<listener::posted_ask>& asks);
+  void carry_out(const std::vector<listener::posted_ask>& asks, std::vector<under_way>& each);
 
   seam::engine_events& events_;
   seam::clock& clock_;

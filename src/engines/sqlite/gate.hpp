@@ -23,6 +23,8 @@ class gate {
   };
   /// `begin_at_once` tries for SQLite's lock without waiting, and keeps it when it gets it.
   admission enter(time_point give_up, const std::function<bool()>& begin_at_once);
+  /// Without waiting; false: somebody is in it, or on the way.
+  bool enter_if_open() noexcept { return take_if_open(taken); }
   /// After any entry but one that was too late.
   void leave() noexcept;
 

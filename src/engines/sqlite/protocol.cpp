@@ -2,32 +2,30 @@
 #include "engines/sqlite/protocol.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace crosslock::sqlite {
 namespace {
 
-// The hybrid of design: rises by the counter, and by the clock when the counter was lost.
-// julianday() has milliseconds, and 2440587.5 is 1970.
-#define CROSSLOCK_WALL_CLOCK \
-  "CAST((julianday('now') - 2440587.5) * 86400000.0 AS INTEGER) * 1000000"
-#define CROSSLOCK_FLOOR "(SELECT fence_floor FROM about)"
-#define CROSSLOCK_LAST_FIRST "9223372036854771712"  // 2^63 - 4096: a whole block fits behind it
 #define CROSSLOCK_CLAIM_COLUMNS \
   "ticket, owner, client, mode, permits, of, first, last, lease, ends, since, offer"
 
-// A block that would not fit any more is not for this statement: the WHERE of the update refuses
-// it, and the clock is centuries away from it on insertion.
-constexpr const char* take_free_sql =
+// The first fence is bound, and both refuse it unless it is higher than all before. A statement
+// that computed and returned it would build a table for its answer: that is half of the work.
+#define CROSSLOCK_TAKEN                                                    \
+  "top = ?3, owner = ?4, client = ?5, first = ?2, last = ?3, lease = ?6, " \
+  "ends = ?7, since = ?8, offer = 0, mode = ?9, permits = ?10, of = ?11"
+#define CROSSLOCK_IS_FREE "owner IS NULL AND crowd = 0 AND top < ?2"
+
+constexpr const char* take_new_sql =
     "INSERT INTO locks (name, top, crowd, owner, client, first, last, lease, ends, since, offer, "
     "mode, permits, of) "
-    "SELECT ?1, f + 4095, 0, ?2, ?3, f, f + 4095, ?4, ?5, ?6, 0, ?7, ?8, ?9 FROM "
-    "(SELECT max(coalesce((SELECT top FROM locks WHERE name = ?1), " CROSSLOCK_FLOOR
-    ") + 1, " CROSSLOCK_WALL_CLOCK ") AS f) WHERE f <= " CROSSLOCK_LAST_FIRST
-    " ON CONFLICT (name) DO UPDATE SET top = excluded.top, owner = excluded.owner, "
-    "client = excluded.client, first = excluded.first, last = excluded.last, "
-    "lease = excluded.lease, ends = excluded.ends, since = excluded.since, offer = 0, "
-    "mode = excluded.mode, permits = excluded.permits, of = excluded.of "
-    "WHERE locks.owner IS NULL AND crowd = 0 RETURNING first";
+    "SELECT ?1, ?3, 0, ?4, ?5, ?2, ?3, ?6, ?7, ?8, 0, ?9, ?10, ?11 FROM about "
+    "WHERE fence_floor < ?2 ON CONFLICT (name) DO UPDATE SET " CROSSLOCK_TAKEN
+    " WHERE " CROSSLOCK_IS_FREE;
+
+constexpr const char* take_known_sql =
+    "UPDATE locks SET " CROSSLOCK_TAKEN " WHERE name = ?1 AND " CROSSLOCK_IS_FREE;
 
 // `since` becomes the time of the last use, for sweep().
 constexpr const char* give_back_alone_sql =
@@ -75,7 +73,8 @@ ledger::ledger(database& database)
       begin_writing_{database, "BEGIN IMMEDIATE"},
       begin_reading_{database, "BEGIN"},
       commit_{database, "COMMIT"},
-      take_free_{database, take_free_sql},
+      take_new_{database, take_new_sql},
+      take_known_{database, take_known_sql},
       give_back_alone_{database, give_back_alone_sql},
       renew_alone_{database, renew_alone_sql},
       find_{database,
@@ -105,7 +104,6 @@ ledger::ledger(database& database)
              "SELECT name FROM locks WHERE name >= ?1 AND (owner IS NOT NULL OR crowd > 0) "
              "ORDER BY name"},
       client_{database, "SELECT pid, start, pid_ns, who FROM clients WHERE id = ?1"},
-      clock_{database, "SELECT " CROSSLOCK_WALL_CLOCK},
       find_cell_{database, "SELECT value, version, highest, writer FROM cells WHERE name = ?1"},
       put_cell_{database,
                 "INSERT INTO cells (name, value, version, highest, writer) "
@@ -113,18 +111,23 @@ ledger::ledger(database& database)
                 "SET value = ?2, version = ?3, highest = ?4, writer = ?5"} {}
 
 std::optional<std::int64_t> ledger::take_free(std::string_view name, const holder& fresh) {
-  query taking{take_free_};
+  const std::int64_t first = fence_clock();
+  const std::int64_t last = first + seam::fence_block - 1;
+  const std::size_t hash = std::hash<std::string_view>{}(name);
+  std::size_t& known = known_names_.at(hash % known_names_.size());
+  query taking{known == hash ? take_known_ : take_new_};
   taking.bind(1, name)
-      .bind(2, fresh.owner)
-      .bind(3, fresh.client)
-      .bind(4, fresh.lease.count())
-      .bind(5, fresh.ends.count())
-      .bind(6, fresh.since.count());
-  bind_demand(taking, 7, fresh.demand);
-  if (!taking.step()) return std::nullopt;
-  const std::int64_t first = taking.number(0);
-  taking.run();  // a statement that returns rows is complete only after its last one
-  return first;
+      .bind(2, first)
+      .bind(3, last)
+      .bind(4, fresh.owner)
+      .bind(5, fresh.client)
+      .bind(6, fresh.lease.count())
+      .bind(7, fresh.ends.count())
+      .bind(8, fresh.since.count());
+  bind_demand(taking, 9, fresh.demand);
+  const bool taken = taking.run() > 0;
+  known = taken ? hash : 0;
+  return taken ? std::optional{first} : std::nullopt;
 }
 
 bool ledger::give_back_alone(std::string_view name, const owner_id& owner, std::int64_t fence,
@@ -362,9 +365,9 @@ void ledger::roll_back() noexcept {
   sqlite3_exec(database_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
-std::int64_t ledger::clock() {
-  query row{clock_};
-  return row.step() ? row.number(0) : 0;
+std::int64_t ledger::fence_clock() {
+  fence_clock_ = std::max(database_.wall_clock(), fence_clock_ + seam::fence_block);
+  return fence_clock_;
 }
 
 }  // namespace crosslock::sqlite

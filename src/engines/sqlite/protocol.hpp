@@ -5,6 +5,8 @@
 #include "engines/sqlite/process.hpp"
 #include "line_rules/rows.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -48,8 +50,8 @@ class ledger {
  public:
   explicit ledger(database& database);
 
-  // Each in a statement of its own, for the common case: nobody else is on the name. Empty or
-  // false: it is not that simple, and nothing has happened.
+  // Each in a statement of its own, for the common case: nobody else is on the name, and its fence
+  // is behind the clock. Empty or false: it is not that simple, and nothing has happened.
   std::optional<std::int64_t> take_free(std::string_view name, const holder& fresh);
   bool give_back_alone(std::string_view name, const owner_id& owner, std::int64_t fence,
                        server_time now);
@@ -98,8 +100,9 @@ class ledger {
   /// Never throws: what SQLite has rolled back already needs nothing more.
   void roll_back() noexcept;
 
-  /// The wall clock in nanoseconds, as SQLite reads it. For fences only.
-  std::int64_t clock();
+  /// The wall clock in nanoseconds, as SQLite reads it, which is by the millisecond: so each answer
+  /// is at least a block of fences higher than the last. For fences only.
+  std::int64_t fence_clock();
   sqlite::database& base() noexcept { return database_; }
 
  private:
@@ -110,7 +113,8 @@ class ledger {
   statement begin_writing_;
   statement begin_reading_;
   statement commit_;
-  statement take_free_;
+  statement take_new_;
+  statement take_known_;
   statement give_back_alone_;
   statement renew_alone_;
   statement find_;
@@ -126,10 +130,13 @@ class ledger {
   statement waiters_before_;
   statement names_;
   statement client_;
-  statement clock_;
   statement find_cell_;
   statement put_cell_;
   std::unordered_map<client_number, person> people_;
+  std::int64_t fence_clock_ = 0;
+  /// By their hash, and only the last of those that share a slot: names that had a row when they
+  /// were taken last. For these a plain update does, which is shorter than one that may insert.
+  std::array<std::size_t, 256> known_names_{};
 };
 
 }  // namespace crosslock::sqlite

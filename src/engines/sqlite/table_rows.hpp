@@ -28,7 +28,7 @@ class table_rows : public seam::rows {
 
   server_time now() override { return now_; }
   /// The wall clock: that since boot begins anew with every boot.
-  std::int64_t fence_clock() override { return tables_.clock(); }
+  std::int64_t fence_clock() override { return tables_.fence_clock(); }
   ticket_number next_ticket(const seam::name_state& at) override;
   std::int64_t before(const seam::name_state& at, ticket_number ticket, std::int64_t most) override;
 
