@@ -309,12 +309,7 @@ time_point connection::begin_write() {
   return now;
 }
 
-void connection::end_write() {
-  ++writes_ended_;
-  if (await_writes_ == 0) return;
-  write_ended_.fetch_add(1);
-  clock_.unpark(write_ended_);
-}
+void connection::end_write() { writes_ended_.store(writes_begun_); }
 
 // Whatever goes wrong is the leader's to deal with.
 void connection::flush_beside_leader(time_point give_up) {

@@ -161,6 +161,7 @@ class connection {
   const alarm needs_reader_;
   const posting posting_;
   std::atomic<std::uint64_t> resent_{0};
+  std::atomic<std::uint64_t> writes_ended_{0};
 
   seam::mutex mutex_;
   std::shared_ptr<stream> stream_ CROSSLOCK_GUARDED_BY(mutex_);
@@ -192,11 +193,8 @@ class connection {
   /// They have ended, and are to be told.
   seam::parting_queue settled_ CROSSLOCK_GUARDED_BY(mutex_);
   std::optional<error> moved_ CROSSLOCK_GUARDED_BY(mutex_);
-  // How many writes have begun, and have ended; whoever must know that its bytes are gone waits.
+  /// How many writes have begun; writes_ended_: and have ended.
   std::uint64_t writes_begun_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
-  std::uint64_t writes_ended_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
-  std::uint32_t await_writes_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
-  seam::park_word write_ended_{0};
 
   int failures_ CROSSLOCK_GUARDED_BY(mutex_) = 0;  ///< to connect, in a row
   time_point next_try_ CROSSLOCK_GUARDED_BY(mutex_){};

@@ -5,6 +5,7 @@
 #include "engines/redis/connection.hpp"
 
 #include <chrono>
+#include <thread>
 #include <utility>
 
 namespace crosslock::redis {
@@ -93,18 +94,16 @@ void connection::flush_what_fits() {
   if (!fits) needs_reader_();
 }
 
-// Somebody else writes just now, and will take what has gathered meanwhile.
+// Somebody else writes just now, and takes what has gathered meanwhile as soon as that is done. It
+// takes microseconds: to park would cost more, and whoever else wants to run may do so.
 void connection::await_written() {
   const std::uint64_t mine = writes_begun_ + 1;
   const time_point until = clock_.now() + write_patience;
-  ++await_writes_;
-  while (writing_ && writes_ended_ < mine && clock_.now() < until) {
-    const std::uint32_t seen = write_ended_.load();
+  {
     const seam::unlocked meanwhile{mutex_};
-    clock_.park(write_ended_, seen, until);
+    while (writes_ended_.load() < mine && clock_.now() < until) std::this_thread::yield();
   }
-  --await_writes_;
-  if (writes_ended_ < mine && !writing_) flush_what_fits();
+  if (writes_ended_.load() < mine && !writing_) flush_what_fits();
 }
 
 void connection::settle(pending& slot) {
