@@ -96,17 +96,16 @@ void critical_section::leave() noexcept {
     release();
     return;
   }
-  const auto result =
-      line_->leave(*this, {.report = home_->observer() != nullptr, .fence = fence_, .since = since_});
+  const auto result = line_->leave(
+      *this, {.report = home_->observer() != nullptr, .fence = fence_, .since = since_});
   if (result) report_end(*result);
 }
 
 void critical_section::leave(std::function<void(release_result)> done) {
   home_->check_usable();
-  const auto result = line_->leave(*this, {.report = home_->observer() != nullptr,
-                                           .fence = fence_,
-                                           .since = since_,
-                                           .done = done});
+  const auto result = line_->leave(
+      *this,
+      {.report = home_->observer() != nullptr, .fence = fence_, .since = since_, .done = done});
   if (!result) return;
   report_end(*result);
   home_->callback_runner().post([done = std::move(done), result] { done(*result); });

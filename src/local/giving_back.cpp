@@ -74,8 +74,7 @@ release_result holding::release(critical_section& entered) noexcept {
   return *result;
 }
 
-std::optional<release_result> holding::leave(critical_section& entered,
-                                             farewell told) noexcept {
+std::optional<release_result> holding::leave(critical_section& entered, farewell told) noexcept {
   deferred_actions after{line_};
   std::optional<release_result> result;
   {

@@ -64,8 +64,7 @@ class holding {
   std::vector<std::shared_ptr<local_grant>> close(deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
   void give_back_all(const std::vector<std::shared_ptr<local_grant>>& closed,
-                     std::vector<seam::parting_ref>& batch) noexcept
-      CROSSLOCK_EXCLUDES(line_mutex);
+                     std::vector<seam::parting_ref>& batch) noexcept CROSSLOCK_EXCLUDES(line_mutex);
 
  private:
   bool may_pass_now(const local_grant& grant, time_point now) const CROSSLOCK_REQUIRES(line_mutex);

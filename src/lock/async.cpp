@@ -23,8 +23,7 @@ void acquire_plan<hold>::start(acquire_callback done) {
 
 namespace crosslock {
 
-void releasing::begin(const std::shared_ptr<inner::critical_section>& held,
-                      release_callback done) {
+void releasing::begin(const std::shared_ptr<inner::critical_section>& held, release_callback done) {
   if (!held) throw error{errc::not_held, "this hold was moved from, or its release has begun"};
   held->leave(std::move(done));
 }

@@ -63,8 +63,8 @@ TEST_F(redis_releases, F17_what_was_unlocked_over_a_dead_connection_is_free_befo
   mutex lock{locks, "name"};
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(lock.try_lock_for(5s)) << i;
-    own_wire().add({.going = way::to_server, .matches = is_verb(verb::release),
-                    .what = fate::reset()});
+    own_wire().add(
+        {.going = way::to_server, .matches = is_verb(verb::release), .what = fate::reset()});
     lock.unlock();
   }
   EXPECT_TRUE(eventually([&] { return !taken("name"); }, 5s));
@@ -74,8 +74,8 @@ TEST_F(redis_releases, F17_an_idle_client_makes_a_new_connection_for_its_release
   const client locks = connect(long_lease);
   mutex lock{locks, "name"};
   lock.lock();
-  own_wire().add({.going = way::to_server, .matches = is_verb(verb::release),
-                  .what = fate::reset()});
+  own_wire().add(
+      {.going = way::to_server, .matches = is_verb(verb::release), .what = fate::reset()});
   lock.unlock();
   EXPECT_TRUE(eventually([&] { return !taken("name"); }, 2s));
 }
@@ -84,8 +84,8 @@ TEST_F(redis_releases, F5_a_lost_answer_to_an_unlock_costs_nobody_anything) {
   const client locks = connect(long_lease);
   mutex lock{locks, "name"};
   lock.lock();
-  own_wire().add({.going = way::to_client, .matches = is_verb(verb::release),
-                  .what = fate::reset()});
+  own_wire().add(
+      {.going = way::to_client, .matches = is_verb(verb::release), .what = fate::reset()});
   lock.unlock();
   EXPECT_TRUE(lock.try_lock_for(5s));
   lock.unlock();
@@ -128,7 +128,11 @@ TEST_F(redis_releases, F1_a_process_that_ends_behind_its_unlocks_leaves_nothing)
   const std::string url = "redis+unix://" + server().address().path;
   for (const int names : {1, 8, 64}) {
     unlock_and_exit(url, names);
-    EXPECT_TRUE(eventually([&] { return server().say({"KEYS", "name/*"}).items.empty(); }, 1s))
+    EXPECT_TRUE(eventually(
+        [&] {
+          return server().say({"KEYS", "name/*"}).items.empty();
+        },
+        1s))
         << names;
   }
 }
@@ -141,8 +145,8 @@ TEST_F(redis_releases, F9_a_thousand_holds_at_a_distance_are_given_back_by_close
   for (int i = 0; i < 1000; ++i) {
     holds.push_back(mutex{locks, "name/" + std::to_string(i)}.acquire());
   }
-  own_wire().add({.going = way::to_client, .times = proxy::rule::always,
-                  .what = fate::delay(10ms)});
+  own_wire().add(
+      {.going = way::to_client, .times = proxy::rule::always, .what = fate::delay(10ms)});
   const time_point before = now();
   locks.close();
   EXPECT_LT(now() - before, 2s);

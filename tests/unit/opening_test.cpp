@@ -82,6 +82,17 @@ TEST(opening, bad_values_are_named) {
             std::string::npos);
 }
 
+TEST(opening, whether_unlock_waits_is_said_by_program_or_url) {
+  EXPECT_FALSE(inner::plan_opening("memory:", {}).settings.unlock_waits);
+  EXPECT_FALSE(inner::plan_opening("memory:?unlock=posts", {}).settings.unlock_waits);
+  EXPECT_TRUE(inner::plan_opening("memory:?unlock=waits", {}).settings.unlock_waits);
+  options said;
+  said.unlock_waits = true;
+  EXPECT_TRUE(inner::plan_opening("memory:", said).settings.unlock_waits);
+  const std::string why = refusal(errc::invalid_url, [] { (void)connect("memory:?unlock=soon"); });
+  EXPECT_NE(why.find("unlock"), std::string::npos) << why;
+}
+
 TEST(opening, leases_outside_the_engines_range_are_refused) {
   for (const duration lease : {duration{0}, duration{-1s}, duration{1ns}, duration{25h},
                                duration::max(), duration::min()}) {

@@ -278,8 +278,8 @@ TEST_F(redis_tls, who_does_not_speak_tls_is_told_from_who_says_nothing) {
 }
 
 TEST_F(redis_tls, a_process_that_ends_behind_its_unlocks_leaves_nothing) {
-  const std::string url = "rediss://127.0.0.1:" + std::to_string(port_) +
-                          "?ca=" + files->certificate("ca");
+  const std::string url =
+      "rediss://127.0.0.1:" + std::to_string(port_) + "?ca=" + files->certificate("ca");
   for (int i = 0; i < 5; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {

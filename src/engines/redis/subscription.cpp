@@ -324,8 +324,8 @@ void subscription::listen_once() {
   if (!ours) until = std::min(until, now + standby_);
   if (ours && !listens_.load() && !refused_) until = std::min(until, next_try_);
   const int stream_fd = ours ? descriptor_if_ours(until) : -1;
-  const int wanted = POLLRDHUP | (commands.to_be_read ? POLLIN : 0) |
-                     (commands.to_be_written ? POLLOUT : 0);
+  const int wanted =
+      POLLRDHUP | (commands.to_be_read ? POLLIN : 0) | (commands.to_be_written ? POLLOUT : 0);
   std::array<pollfd, 4> watched{
       {{.fd = bell_, .events = POLLIN, .revents = 0},
        {.fd = stream_fd, .events = POLLIN, .revents = 0},

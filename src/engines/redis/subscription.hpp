@@ -106,8 +106,8 @@ class subscription {
   seam::clock& clock_;
   const events events_;
 
-  int bell_ = -1;   ///< an eventfd
-  int timer_ = -1;  ///< a timerfd
+  int bell_ = -1;                        ///< an eventfd
+  int timer_ = -1;                       ///< a timerfd
   std::atomic<bool> looks_soon_{false};  ///< it is set, or the thread wakes by itself
   std::atomic<bool> listens_{false};
   std::atomic<bool> trusted_{false};  ///< it listens to the server of the commands
