@@ -57,6 +57,7 @@ void conformance_case::play(std::initializer_list<ability> needs,
     if (found != GetParam()->cannot.end()) GTEST_SKIP() << found->second;
   }
   stage_ = GetParam()->make();
+  stage_->let_unlocks_wait(unlocks_wait());
   stage_->run([&] {
     body();
     // What a dead process held goes with its lease.

@@ -80,6 +80,9 @@ class conformance_case : public testing::TestWithParam<const fixture*> {
   void play(const std::function<void()>& body) { play({}, body); }
   void play(std::initializer_list<ability> needs, const std::function<void()>& body);
 
+  /// Whether unlock() of the case's own clients waits for its answer.
+  virtual bool unlocks_wait() const { return true; }
+
   conformance::stage& stage() { return *stage_; }
   duration lease() { return stage().bounds().lease; }
   duration steady_lease() { return stage().bounds().steady_lease; }
@@ -140,6 +143,13 @@ inline std::string variant_name(const testing::TestParamInfo<const fixture*>& in
   CONFORMANCE_SUITE_FOR(etcd, suite);      \
   CONFORMANCE_SUITE_FOR(mariadb, suite);   \
   CONFORMANCE_SUITE_FOR(postgres, suite)
+
+/// A suite of cases whose clients unlock as those of programs do: without waiting.
+#define CONFORMANCE_SUITE_UNWAITING(suite)                          \
+  class suite : public ::crosslock::conformance::conformance_case { \
+    bool unlocks_wait() const override { return false; }            \
+  };                                                                \
+  CONFORMANCE_ON_EVERY_STAGE(suite)
 
 /// A suite of cases, played on every stage of every engine.
 #define CONFORMANCE_SUITE(suite)                                      \

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-CONFORMANCE_SUITE(history);
+CONFORMANCE_SUITE_UNWAITING(history);
 
 TEST_P(history, sixty_four_clients_keep_every_promise) {
   play([this] {

@@ -11,6 +11,8 @@ namespace {
 using namespace std::chrono_literals;
 
 class mode_history : public conformance_case {
+  bool unlocks_wait() const override { return false; }
+
  protected:
   bool unsupported() { return !stage().traits().shared || !stage().traits().permits; }
 

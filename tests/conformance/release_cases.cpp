@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-CONFORMANCE_SUITE(releasing_holds);
+CONFORMANCE_SUITE_UNWAITING(releasing_holds);
 
 /// A coroutine that nobody waits for.
 struct detached_task {

@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace crosslock::conformance {
@@ -87,7 +88,13 @@ class stage {
   virtual void sleep(duration length) = 0;
 
   /// A client in the case's own process. Every call makes a connection of its own.
-  virtual client connect(options options = {}) = 0;
+  client connect(options how = {}) {
+    how.unlock_waits = how.unlock_waits || unlocks_wait_;
+    return open(std::move(how));
+  }
+  /// Most cases look, with another client, at what an unlock has done: then it must have been done.
+  /// In the processes of a case nobody ever waits for it.
+  void let_unlocks_wait(bool wait) noexcept { unlocks_wait_ = wait; }
   virtual std::unique_ptr<actor> start_process(const std::string& name, duration lease) = 0;
 
   // The server.
@@ -106,6 +113,12 @@ class stage {
   virtual checker::history history() { return book().events(); }
   /// How exact the record is; a case adds what it wants judged.
   virtual checker::check_options strictness() const = 0;
+
+ protected:
+  virtual client open(options how) = 0;
+
+ private:
+  bool unlocks_wait_ = false;
 };
 
 }  // namespace crosslock::conformance

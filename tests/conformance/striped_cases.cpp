@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-CONFORMANCE_SUITE(striped);
+CONFORMANCE_SUITE_UNWAITING(striped);
 
 TEST_P(striped, a_key_has_the_same_lock_for_everybody) {
   play([this] {

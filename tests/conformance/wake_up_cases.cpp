@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-CONFORMANCE_SUITE(wake_up);
+CONFORMANCE_SUITE_UNWAITING(wake_up);
 
 /// By whom a waiter is granted when wake-ups come through.
 bool woken(const seam::traits& about, acquire_cause cause) {

@@ -238,6 +238,7 @@ bool engine::break_lock(const lock_name& name, owner_id owner, time_point give_u
 }
 
 lock_info engine::look(const lock_name& name, time_point give_up) {
+  await_releases(name, give_up);
   reply answer = connection_->call(look_request{share(name)}, give_up);
   return std::get<look_reply>(std::move(answer)).info;
 }
