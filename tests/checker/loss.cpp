@@ -120,9 +120,11 @@ class loss_rules {
     const instant told = g.losses.empty() ? never : g.losses.front().first;
     std::int64_t deadline = g.steps.front().deadline;
     for (const deadline_step& s : g.steps) {
-      if (s.at > told) {
+      // A renewal that is noted behind the notice, and was over before it, has brought nothing back.
+      if (s.at > told && s.deadline > told.t) {
         add(g, "came back after it was told of its loss", s.by_event);
-      } else if (deadline != 0 && s.at > g.ok && s.at.t > deadline + to_.how().loss_slack.count()) {
+      } else if (s.at < told && deadline != 0 && s.at > g.ok &&
+                 s.at.t > deadline + to_.how().loss_slack.count()) {
         add(g, "came back after its deadline", s.by_event);
       }
       deadline = s.deadline;

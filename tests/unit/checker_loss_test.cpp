@@ -92,6 +92,18 @@ TEST(loss, no_renewal_succeeds_after_the_notice) {
   expect_kept(story{}.holds(1, 0, 1, 5, 50).lost(1, 40, 5).renews(1, 41, 42, 5, 0, phase::fail));
 }
 
+TEST(loss, a_renewal_that_was_over_before_the_notice_may_be_noted_behind_it) {
+  const auto frozen = [] {
+    return story{}
+        .holds(1, 0, 1, 5, 50)
+        .nemesis(30, fault::pause, 1)
+        .nemesis(500, fault::thaw, 1)
+        .lost(1, 501, 5);
+  };
+  expect_kept(frozen().renews(1, 502, 502, 5, 80));
+  expect_broken(frozen().renews(1, 502, 502, 5, 502), {invariant::loss});
+}
+
 TEST(loss, no_renewal_succeeds_after_the_deadline) {
   expect_broken(story{}
                     .holds(1, 0, 1, 5, 50)

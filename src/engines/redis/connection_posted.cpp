@@ -17,9 +17,9 @@ using namespace std::chrono_literals;
 constexpr duration write_patience = 5ms;
 /// After a refusal.
 constexpr duration resend_pause = 100ms;
-/// So many unread answers are read on the way: if the process ended now, the kernel would tell the
-/// server at once, which might not read the rest then.
-constexpr std::size_t unread_most = 32;
+/// With one besides its own, whoever gives back reads what is there: if a process ends while answers
+/// lie unread, the kernel resets the connection, and the server may not read the rest then.
+constexpr std::size_t unread_most = 2;
 
 }  // namespace
 
