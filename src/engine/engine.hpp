@@ -41,8 +41,9 @@ class engine : public cell_store, public inspector {
   virtual void renew(std::span<renewal> batch, time_point give_up) = 0;
   virtual release_answer release(const grant& grant, time_point give_up) = 0;
   /// The same for many, without waiting: sends in this order, before every later request of this
-  /// client, and returns; parting::left follows, perhaps from within this call. Unless
-  /// traits::posts_releases, each is a round trip of the caller's.
+  /// client, and returns; parting::left follows, perhaps from within this call. An empty batch says
+  /// that somebody waits for that now. Unless traits::posts_releases, each is a round trip of the
+  /// caller's.
   virtual void post_release(std::span<const parting_ref> batch, time_point give_up) noexcept;
   /// An exclusive grant is being passed on within this client: from now on
   /// engine_events::wanted when others wait behind it, also if they do already. Sends and returns.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/claim.hpp"
+#include "engine/parting.hpp"
 #include "engine/recycling.hpp"
 
 #include <crosslock/observer.hpp>

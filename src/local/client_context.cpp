@@ -45,6 +45,7 @@ bool client_context::begin_closing() noexcept {
 
 void client_context::finish_closing() noexcept {
   const time_point by = closed_by_.load();
+  if (claiming_.load() > 0) engine().post_release({}, by);
   seam::park_unless(clock_, claims_ended_, [&]() -> std::optional<time_point> {
     const bool over = claiming_.load() == 0 || clock_.now() >= by;
     return over ? std::nullopt : std::optional{by};

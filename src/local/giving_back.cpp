@@ -55,7 +55,9 @@ std::optional<release_result> holding::end(critical_section& entered, deferred_a
   return std::nullopt;
 }
 
-release_result holding::release(critical_section& entered) noexcept {
+/// `give` brings the grant to the server, if it is to be given back.
+template <class Give>
+std::optional<release_result> holding::end_and(critical_section& entered, const Give& give) {
   deferred_actions after{line_};
   std::optional<release_result> result;
   {
@@ -64,40 +66,35 @@ release_result holding::release(critical_section& entered) noexcept {
   }
   if (!result) {
     const std::shared_ptr<local_grant> giving = entered.grant_;
-    result = give_back(*giving);
+    result = give(*giving);
     const seam::lock_guard guard{line_.mutex()};
     forget(*giving);
     claims_.advance(after);
     home_.claim_ends();
   }
   after.run();
-  return *result;
+  return result;
+}
+
+release_result holding::release(critical_section& entered) noexcept {
+  return *end_and(entered,
+                  [this](local_grant& giving) { return std::optional{give_back(giving)}; });
 }
 
 std::optional<release_result> holding::leave(critical_section& entered, farewell told) noexcept {
-  deferred_actions after{line_};
-  std::optional<release_result> result;
-  {
-    const seam::lock_guard guard{line_.mutex()};
-    result = end(entered, after);
-  }
-  if (!result) {
-    const std::shared_ptr<local_grant> giving = entered.grant_;
-    giving->told = std::move(told);
-    post(*giving);
-    // On its way, and what anybody here asks now comes behind it.
-    const seam::lock_guard guard{line_.mutex()};
-    forget(*giving);
-    claims_.advance(after);
-  }
-  after.run();
-  return result;
+  // Once it is on its way, what anybody here asks comes behind it.
+  return end_and(entered, [&](local_grant& giving) -> std::optional<release_result> {
+    giving.told = std::move(told);
+    post(giving);
+    return std::nullopt;
+  });
 }
 
 // It counts as a claim that has not ended until the server has answered: closing waits for it.
 void holding::post(local_grant& giving) noexcept {
   std::array<seam::parting_ref, 2> batch;
   const std::size_t count = giving.prepare_to_leave(home_, batch);
+  home_.claim_begins();
   home_.engine().post_release(std::span{batch}.first(count), home_.give_up());
 }
 

@@ -81,6 +81,9 @@ class holding {
   void forget(const local_grant& gone) CROSSLOCK_REQUIRES(line_mutex);
   std::optional<release_result> end(critical_section& entered, deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
+  template <class Give>
+  std::optional<release_result> end_and(critical_section& entered, const Give& give)
+      CROSSLOCK_EXCLUDES(line_mutex);
   /// Sends, does not wait.
   void post(local_grant& giving) noexcept CROSSLOCK_EXCLUDES(line_mutex);
 

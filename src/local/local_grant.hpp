@@ -1,7 +1,6 @@
 // A grant, and who of this process uses it.
 #pragma once
 
-#include "engine/parting.hpp"
 #include "keeper/lease_record.hpp"
 #include "local/critical_section.hpp"
 #include "local/line_mutex.hpp"

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 namespace crosslock::session {
@@ -180,12 +181,17 @@ void engine::post_release(std::span<const seam::parting_ref> batch, time_point) 
       one->left(seam::release_answer::not_owner);
       continue;
     }
-    leave(environment_, mine, [one](const response& said) {
+    const auto told = [one](const response& said) {
       std::optional<seam::release_answer> answer;
       if (said.ok()) answer = seam::release_answer::released;
       if (said.no_node()) answer = seam::release_answer::not_owner;
       one->left(answer);
-    });
+    };
+    try {
+      leave(environment_, mine, told);
+    } catch (const std::bad_alloc&) {
+      one->left(std::nullopt);
+    }
   }
 }
 

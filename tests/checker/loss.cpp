@@ -120,7 +120,7 @@ class loss_rules {
     const instant told = g.losses.empty() ? never : g.losses.front().first;
     std::int64_t deadline = g.steps.front().deadline;
     for (const deadline_step& s : g.steps) {
-      // A renewal that is noted behind the notice, and was over before it, has brought nothing back.
+      // A renewal that is noted behind the notice, and was over before it, brings nothing back.
       if (s.at > told && s.deadline > told.t) {
         add(g, "came back after it was told of its loss", s.by_event);
       } else if (s.at < told && deadline != 0 && s.at > g.ok &&

@@ -1,13 +1,11 @@
-// Giving back: unlock() and the end of a hold do not wait for the server, and nothing is lost by it;
-// whoever wants to know what became of it waits, or is told.
+// Giving back: unlock() and the end of a hold do not wait for the server, and nothing is lost by
+// it; whoever wants to know what became of it waits, or is told.
 #include "conformance/async_forms.hpp"
 #include "conformance/fixture.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <coroutine>
-#include <exception>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -21,18 +19,7 @@ using namespace std::chrono_literals;
 
 CONFORMANCE_SUITE_UNWAITING(releasing_holds);
 
-/// A coroutine that nobody waits for.
-struct detached_task {
-  struct promise_type {
-    detached_task get_return_object() noexcept { return {}; }
-    std::suspend_never initial_suspend() noexcept { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() noexcept {}
-    void unhandled_exception() noexcept { std::terminate(); }
-  };
-};
-
-detached_task release_in_coroutine(hold held, std::promise<release_result>& told) {
+free_coroutine release_in_coroutine(hold held, std::promise<release_result>& told) {
   const release_result result = co_await held.async_release();
   told.set_value(result);
 }

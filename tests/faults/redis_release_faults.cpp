@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace crosslock::faults {
@@ -121,6 +122,51 @@ TEST_F(redis_releases, F9_a_full_socket_goes_on_in_the_background) {
   server().go_on();
   EXPECT_LT(taken_in_all, 3s);
   EXPECT_TRUE(eventually([&] { return server().say({"KEYS", "name/*"}).items.empty(); }, 20s));
+}
+
+TEST_F(redis_releases,
+       F12_a_refused_unlock_is_not_forgotten_while_others_keep_the_connection_busy) {
+  const client locks = connect(long_lease);
+  mutex lock{locks, "name"};
+  lock.lock();
+  own_wire().add(
+      {.going = way::to_client, .times = proxy::rule::always, .what = fate::delay(30ms)});
+  server().say({"CONFIG", "SET", "min-replicas-to-write", "1"});
+  lock.unlock();
+  for (int i = 0; i < 10; ++i) EXPECT_THROW((void)locks.look("another"), error);
+  EXPECT_TRUE(taken("name"));
+  server().say({"CONFIG", "SET", "min-replicas-to-write", "0"});
+  EXPECT_TRUE(eventually([&] { return !taken("name"); }, 2s));
+}
+
+TEST_F(redis_releases, F12_whoever_asks_next_sends_a_refused_unlock_first) {
+  const client locks = connect(long_lease);
+  mutex lock{locks, "name"};
+  lock.lock();
+  server().say({"CONFIG", "SET", "min-replicas-to-write", "1"});
+  lock.unlock();
+  EXPECT_THROW((void)lock.try_lock(), error);  // it has heard that it was refused, too
+  server().say({"CONFIG", "SET", "min-replicas-to-write", "0"});
+  EXPECT_TRUE(lock.try_lock());
+  lock.unlock();
+}
+
+TEST_F(redis_releases, F9_an_unlock_that_vanishes_behind_an_answered_request_is_sent_again) {
+  options how;
+  how.timeout = 1s;
+  const client locks = connect(long_lease, how);
+  mutex lock{locks, "name"};
+  lock.lock();
+  (void)locks.look("another");  // its script is known from now on
+  auto& wire = own_wire();
+  const auto late = wire.add(
+      {.going = way::to_client, .matches = is_verb(verb::look), .what = fate::delay(100ms)});
+  std::thread looks{[&] { (void)locks.look("another"); }};
+  EXPECT_TRUE(wire.await(late));
+  wire.add({.going = way::to_server, .matches = is_verb(verb::release), .what = fate::hold()});
+  lock.unlock();
+  looks.join();
+  EXPECT_TRUE(eventually([&] { return !taken("name"); }, 4s));
 }
 
 TEST_F(redis_releases, F1_a_process_that_ends_behind_its_unlock_leaves_nothing) {

@@ -134,6 +134,7 @@ void connection::enqueue_posted(const seam::parting_ref& one) {
 
 connection::answers connection::call(const command& what, time_point give_up) {
   seam::unique_lock held{mutex_};
+  if (stream_) resend_refused();
   pending& mine = enqueue(1, give_up, [&](std::string& out) { what.write(out); });
   await_answer(held, mine);
   return {*this, mine};
@@ -141,6 +142,7 @@ connection::answers connection::call(const command& what, time_point give_up) {
 
 void connection::send(const command& what, time_point give_up, on_answer done) {
   seam::unique_lock held{mutex_};
+  if (stream_) resend_refused();
   pending& mine = enqueue(1, give_up, [&](std::string& out) { what.write(out); });
   mine.done = std::move(done);
   if (seat_.taken()) {
@@ -428,7 +430,11 @@ error connection::silence() const {
 void connection::hand_over(time_point give_up) {
   leader_ = nullptr;
   try {
-    flush(give_up);
+    if (give_up > clock_.now()) {
+      flush(give_up);
+    } else {
+      flush_what_fits();
+    }
   } catch (const std::exception& why) {
     fail_all(as_error(why));
   }
@@ -443,6 +449,7 @@ void connection::hand_over(time_point give_up) {
     return;
   }
   seat_.leave();
+  if (closed_) return fail_all(make_error(errc::closed, "the client was closed"));
   if (hung_up_ && !callbacks && stream_) {
     fail_all(make_error(errc::unreachable, where_.shown() + " has hung up"));
     return;

@@ -73,9 +73,10 @@ class connection {
   /// Sends, does not wait.
   void send(const command& what, time_point give_up, on_answer done);
 
-  /// Gives back without waiting: with the kernel when this returns, unless the connection is down or
-  /// has no room. Then, and when no answer comes, it is sent again before anything else on the next
-  /// connection, until it is answered or its lease has ended.
+  /// Gives back without waiting: with the kernel when this returns, unless the connection is down
+  /// or has no room. Then, and when no answer comes, it is sent again before anything else on the
+  /// next connection, until it is answered or its lease has ended. An empty batch: somebody waits
+  /// for the answers of the last ones.
   void post(std::span<const seam::parting_ref> batch) noexcept;
   /// How often a release that had been sent was sent again, or is going to be.
   std::uint64_t resent() const noexcept { return resent_.load(); }
@@ -134,6 +135,7 @@ class connection {
   bool silent_since(time_point asked, time_point now) const noexcept CROSSLOCK_REQUIRES(mutex_);
   void fail_all(const error& why) CROSSLOCK_REQUIRES(mutex_);
   void end_slot(pending& slot) CROSSLOCK_REQUIRES(mutex_);
+  time_point overdue_at(const pending& one) const noexcept CROSSLOCK_REQUIRES(mutex_);
   void give_up_overdue(time_point now) CROSSLOCK_REQUIRES(mutex_);
 
   // Releases that nobody waits for: connection_posted.cpp.
@@ -144,7 +146,7 @@ class connection {
   void settle(pending& slot) CROSSLOCK_REQUIRES(mutex_);
   void keep_posted(pending& slot, bool maybe_done) CROSSLOCK_REQUIRES(mutex_);
   void resend_first() CROSSLOCK_REQUIRES(mutex_);
-  void resend_when_due(time_point now) CROSSLOCK_REQUIRES(mutex_);
+  void resend_refused() CROSSLOCK_REQUIRES(mutex_);
   void drop_unsettled(time_point now) CROSSLOCK_REQUIRES(mutex_);
   void tell_settled() CROSSLOCK_REQUIRES(mutex_);
   void wake_soon(seam::park_word& word) CROSSLOCK_REQUIRES(mutex_);
@@ -188,6 +190,7 @@ class connection {
   /// Releases that have to be sent, once more or at all, as soon as that is possible.
   seam::parting_queue unsettled_ CROSSLOCK_GUARDED_BY(mutex_);
   bool text_sent_ CROSSLOCK_GUARDED_BY(mutex_) = false;  ///< the server knows how to release
+  bool hurry_ CROSSLOCK_GUARDED_BY(mutex_) = false;      ///< somebody waits for their answers
   /// Where the server refused: not before then.
   time_point resend_at_ CROSSLOCK_GUARDED_BY(mutex_){};
   /// They have ended, and are to be told.
@@ -195,6 +198,7 @@ class connection {
   std::optional<error> moved_ CROSSLOCK_GUARDED_BY(mutex_);
   /// How many writes have begun; writes_ended_: and have ended.
   std::uint64_t writes_begun_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
+  std::uint64_t slow_write_ CROSSLOCK_GUARDED_BY(mutex_) = 0;  ///< one that takes too long
 
   int failures_ CROSSLOCK_GUARDED_BY(mutex_) = 0;  ///< to connect, in a row
   time_point next_try_ CROSSLOCK_GUARDED_BY(mutex_){};

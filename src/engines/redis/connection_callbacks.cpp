@@ -49,7 +49,8 @@ connection::watch connection::needs_reading() {
   if (stream_ && !hung_up_) found.descriptor = stream_->descriptor();
   const time_point now = clock_.now();
   if (seat_.taken()) {
-    // Whoever reads may have gone before the last release is answered.
+    // Whoever reads may have gone before the last release is answered, or sent again.
+    found.posted = !unsettled_.empty();
     for (std::size_t i = 0; i < in_flight_.size(); ++i) {
       if (in_flight_[i].posted) found.posted = true;
     }
@@ -59,11 +60,11 @@ connection::watch connection::needs_reading() {
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     const pending& one = in_flight_[i];
     // For a while somebody who comes by may read the answer of a release.
-    const bool young = one.posted && one.asked + answers_rest > now;
+    const bool young = one.posted && one.asked + answers_rest > now && !hurry_;
     found.posted = found.posted || one.posted;
     found.to_be_read = found.to_be_read || one.done || (one.posted && !young);
     if (one.done || one.posted) {
-      found.until = std::min(found.until, young ? one.asked + answers_rest : one.give_up);
+      found.until = std::min(found.until, young ? one.asked + answers_rest : overdue_at(one));
     }
   }
   const bool at_once = !stream_ || hung_up_ || stream_->read_ahead();
@@ -90,13 +91,15 @@ void connection::note_hang_up(int descriptor) {
 
 void connection::do_what_is_there() {
   const seam::lock_guard held{mutex_};
+  drop_unsettled(clock_.now());
+  tell_settled();
   if (closed_ || (in_flight_.empty() && unsettled_.empty()) || !seat_.take()) return;
   time_point last = clock_.now() + timeout_;
   try {
     for (std::size_t i = 0; i < in_flight_.size(); ++i)
       last = std::max(last, in_flight_[i].give_up);
     if (!stream_) connect(last);
-    resend_when_due(clock_.now());
+    if (clock_.now() >= resend_at_) resend_refused();
     flush_what_fits();
     read_once(clock_.now());
     give_up_overdue(clock_.now());
@@ -106,17 +109,23 @@ void connection::do_what_is_there() {
   hand_over(last);
 }
 
+/// A release is in no hurry, but a server that has said nothing for so long is asked elsewhere.
+time_point connection::overdue_at(const pending& one) const noexcept {
+  return one.posted ? std::max(one.asked, heard_at_) + timeout_ : one.give_up;
+}
+
 // Of those that nobody waits for. A release is not given up, but goes over another connection.
 void connection::give_up_overdue(time_point now) {
   for (std::size_t i = 0; i < in_flight_.size(); ++i) {
     pending& one = in_flight_[i];
-    if (one.give_up > now || (!one.done && !one.posted)) continue;
+    if ((!one.done && !one.posted) || overdue_at(one) > now) continue;
+    if (one.posted) throw silence();
     const time_point asked = one.asked;
-    if (one.done) {
-      const auto done = std::exchange(one.done, nullptr);
-      one.abandoned = true;
-      const error late =
-          make_error(errc::timed_out, where_.shown() + " did not answer in time", 0, true);
+    const auto done = std::exchange(one.done, nullptr);
+    one.abandoned = true;
+    const error late =
+        make_error(errc::timed_out, where_.shown() + " did not answer in time", 0, true);
+    {
       const seam::unlocked meanwhile{mutex_};
       done(nullptr, &late);
     }

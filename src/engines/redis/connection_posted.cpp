@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 constexpr duration write_patience = 5ms;
 /// After a refusal.
 constexpr duration resend_pause = 100ms;
-/// With one besides its own, whoever gives back reads what is there: if a process ends while answers
-/// lie unread, the kernel resets the connection, and the server may not read the rest then.
+/// With one besides its own, whoever gives back reads what is there: if a process ends while
+/// answers lie unread, the kernel resets the connection, and the server may not read the rest then.
 constexpr std::size_t unread_most = 2;
 
 }  // namespace
@@ -27,9 +27,11 @@ void connection::post(std::span<const seam::parting_ref> batch) noexcept {
   bool ring = false;
   {
     const seam::lock_guard held{mutex_};
+    if (batch.empty()) hurry_ = true;
     for (const seam::parting_ref& one : batch) enqueue_posted(one);
     if (closed_) drop_unsettled(time_point::max());
-    ring = !stream_ && !closed_ && !seat_.taken();  // who has the seat connects
+    // Who has the seat connects.
+    ring = batch.empty() || (!stream_ && !closed_ && !seat_.taken());
     if (stream_) send_posted_now();
     tell_settled();
   }
@@ -75,16 +77,16 @@ void connection::flush_what_fits() {
     begin_write();
     std::size_t taken = 0;
     try {
-      const seam::unlocked meanwhile{mutex_};
-      taken = to->write_some(sending_);
+      {
+        const seam::unlocked meanwhile{mutex_};
+        taken = to->write_some(sending_);
+      }
+      // What is left of it goes before what has come meanwhile. It counts as sent.
+      if (taken < sending_.size() && stream_ == to) out_.insert(0, sending_, taken);
     } catch (...) {
       failure = std::current_exception();
     }
     fits = !failure && taken == sending_.size() && !to->lags();
-    // What is left of it goes before what has come meanwhile. It counts as sent.
-    if (!failure && taken < sending_.size() && stream_ == to) {
-      out_.insert(0, sending_, taken);
-    }
     sending_.clear();
     end_write();
     if (failure && stream_ != to) failure = nullptr;
@@ -97,17 +99,24 @@ void connection::flush_what_fits() {
 // Somebody else writes just now, and takes what has gathered meanwhile as soon as that is done. It
 // takes microseconds: to park would cost more, and whoever else wants to run may do so.
 void connection::await_written() {
-  const std::uint64_t mine = writes_begun_ + 1;
+  if (slow_write_ == writes_begun_) return;  // no room: the others go to the background, too
+  const std::uint64_t current = writes_begun_;
+  const std::uint64_t mine = current + 1;
   const time_point until = clock_.now() + write_patience;
   {
     const seam::unlocked meanwhile{mutex_};
     while (writes_ended_.load() < mine && clock_.now() < until) std::this_thread::yield();
   }
+  if (writes_ended_.load() < current) slow_write_ = current;
   if (writes_ended_.load() < mine && !writing_) flush_what_fits();
 }
 
 void connection::settle(pending& slot) {
   const reply& said = slot.answers[0];
+  if (!said.failed() && (said.size() != 1 || said.at(0).is != reply::kind::integer)) {
+    keep_posted(slot, true);
+    throw make_error(errc::protocol, where_.shown() + " does not answer a release by a number");
+  }
   const seam::parting_ref one = std::move(slot.posted);
   if (!said.failed()) {
     const bool released = cursor{said}.number() == 1;
@@ -160,9 +169,9 @@ void connection::resend_first() {
   out_ += later;
 }
 
-void connection::resend_when_due(time_point now) {
-  drop_unsettled(now);
-  if (unsettled_.empty() || now < resend_at_) return;
+// By whoever asks next, so that nobody meets an old hold of its own; else when it is time.
+void connection::resend_refused() {
+  if (unsettled_.empty()) return;
   seam::parting_queue again;
   again.swap(unsettled_);
   while (!again.empty()) enqueue_posted(again.pop());
