@@ -34,6 +34,8 @@ class receiver {
 class network {
  public:
   virtual ~network() = default;
+  /// Nothing is ever on its way: there is no answer that anybody would have to wait for.
+  virtual bool is_immediate() const noexcept { return false; }
   virtual client_id attach(std::shared_ptr<receiver> client) = 0;
   /// Requests still on their way end with an error. A push that is being delivered goes on.
   virtual void detach(client_id client) noexcept = 0;
@@ -50,6 +52,7 @@ class direct_network final : public network {
  public:
   explicit direct_network(seam::clock& clock, server_limits limits = {});
 
+  bool is_immediate() const noexcept override { return true; }
   client_id attach(std::shared_ptr<receiver> client) override;
   void detach(client_id client) noexcept override;
   reply call(client_id from, request message, time_point give_up, seam::clock& clock) override;

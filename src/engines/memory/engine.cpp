@@ -16,6 +16,12 @@ using namespace std::chrono_literals;
 
 constexpr duration unheard_release = 100ms;
 
+seam::traits offered_by(const network& network) {
+  seam::traits traits = offered;
+  traits.posts_releases = !network.is_immediate();
+  return traits;
+}
+
 seam::name_ref share(const lock_name& name) { return std::make_shared<const lock_name>(name); }
 
 seam::grant make_grant(const seam::name_ref& name, const owner_id& owner, const given& given,
@@ -37,12 +43,13 @@ engine::engine(std::shared_ptr<network> network, seam::engine_events& events, se
     : events_{events},
       clock_{clock},
       who_{std::make_shared<const std::string>(who)},
+      traits_{offered_by(*network)},
       connection_{connection::open(std::move(network), clock,
                                    [this](const push& news) { return hear(news); })} {}
 
 engine::~engine() { connection_->close(); }
 
-const seam::traits& engine::about() const noexcept { return offered; }
+const seam::traits& engine::about() const noexcept { return traits_; }
 
 seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   seam::refuse_lease(offered, claim.lease);

@@ -89,6 +89,7 @@ class engine final : public seam::engine {
   seam::engine_events& events_;
   seam::clock& clock_;
   const who_ref who_;
+  const seam::traits traits_;
   seam::waiting_room room_;
 
   /// Messages may overtake each other here, but no ask overtakes a release of the same name that
