@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 constexpr duration write_patience = 5ms;
 /// After a refusal.
 constexpr duration resend_pause = 100ms;
-/// With one besides its own, whoever gives back reads what is there: if a process ends while
-/// answers lie unread, the kernel resets the connection, and the server may not read the rest then.
+/// With one besides its own, whoever gives back reads what is there, so that a burst of releases
+/// does not pile answers up until the timer comes.
 constexpr std::size_t unread_most = 2;
 
 }  // namespace
