@@ -1,6 +1,7 @@
-"""Configuring and building, once per preset and set of targets. Nothing is compiled while a suite
-runs: cases with leases of a second lose their locks beside a compiler."""
+"""Configuring and building, once per preset and set of targets, by one process at a time: both
+lanes of a run may want the same."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ def build(preset, *targets):
     log = ROOT / "build" / f"{preset}.log"
     log.parent.mkdir(exist_ok=True)
     with log.open("a") as out:
+        fcntl.flock(out, fcntl.LOCK_EX)
         if preset not in _configured:
             out.truncate(0)
             # What users compile without it must be free of warnings, too.

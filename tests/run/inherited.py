@@ -26,7 +26,7 @@ sys.path.insert(0, "tests/run")
 import main, subprocess
 def look(tally):
     subprocess.run(["grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status"])
-main.plan = lambda *_: [("look", look)]
+main.plan = lambda *_: [main.Step("look", look)]
 sys.argv = ["main.py"]
 main.main()
 """

@@ -1,13 +1,13 @@
 """./test: chooses the suites, runs them, prints each one's time and a last line of counts."""
 
 import argparse
+import signal
 import sys
 import time
-import traceback
 
 import inherited
 import suites
-from tally import Tally
+from lanes import Step, run_steps
 
 USAGE = """./test [--preset dev|asan|tsan] [SUITE] [ENGINE...]
        ./test full [ENGINE...]
@@ -37,9 +37,9 @@ def arguments():
 
 
 def plan(suite, preset, engines):
-    """The steps of this run: (title, function of a tally)."""
+    """The steps of this run."""
     if suite == "soak":
-        return [("soak", lambda tally: suites.soak(tally, preset))]
+        return [Step("soak", lambda tally: suites.soak(tally, preset))]
     if suite == "full":
         return suites.full(engines)
     if suite:
@@ -47,27 +47,15 @@ def plan(suite, preset, engines):
             refuse(f"no engine has cases for the suite '{suite}' yet")
         return [suites.step(suite, preset, engines)]
     # The sanitizers say nothing about scripts, so only the programs run under them.
-    chosen = suites.DEFAULT if preset == "dev" else suites.PROGRAMS
-    return [suites.step(name, preset, engines) for name in chosen]
-
-
-def run_step(title, work):
-    print(f"== {title}", flush=True)
-    tally = Tally(title)
-    try:
-        work(tally)
-    except Exception:  # the other suites have something to say all the same
-        tally.check("it ended by an exception", False, traceback.format_exc())
-    print(f"== {title}: {tally.counts()}, {tally.seconds():.1f} s", flush=True)
-    return tally
+    return suites.everyday(suites.DEFAULT if preset == "dev" else suites.PROGRAMS, preset, engines)
 
 
 def main():
     inherited.reset_signals()
     suite, preset, engines = arguments()
-    total = Tally("all")
-    for title, work in plan(suite, preset, engines):
-        total.add(run_step(title, work))
+    # Whoever ends us ends what we have started.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    total = run_steps(plan(suite, preset, engines))
     print(f"all of it took {time.strftime('%H:%M:%S', time.gmtime(total.seconds()))}")
     print(total.counts())
     return 1 if total.failed or not total.passed else 0

@@ -7,6 +7,7 @@ import threading
 
 import fault_table
 from build import build
+from lanes import Step
 from tally import ROOT, environment, gtest, last_counts, run
 
 for folder in ("tidy", "package", "cli", "interop"):
@@ -44,6 +45,7 @@ PARTS = {
     "simulation": ["crosslock-simulation", "crosslock-simulation-mutants"],
     "conformance": ["crosslock-conformance"],
     "faults": ["crosslock-faults", "crosslock-faults-mutants"],
+    "interop": ["crosslock-interop", "crosslock-interop-zookeeper"],
 }
 
 
@@ -165,13 +167,15 @@ def soak(tally, preset):
         print("stopped")
 
 
-# In the order of a run: what fails soonest comes first.
+# In the order of a run. The longest that mostly waits is first: meanwhile the rest is compiled.
 ALL = {
-    "tidy": tidy, "unit": unit, "cli": cli, "package": package, "simulation": simulation,
-    "conformance": conformance, "faults": faults, "interop": interop, "behaviour": None,
+    "conformance": conformance, "faults": faults, "unit": unit, "cli": cli, "interop": interop,
+    "tidy": tidy, "simulation": simulation, "package": package, "behaviour": None,
 }
 DEFAULT = [name for name, work in ALL.items() if work]
-PROGRAMS = ["unit", "simulation", "conformance", "faults"]
+PROGRAMS = ["conformance", "faults", "unit", "simulation"]
+# These compute, and how long they take says nothing.
+COMPUTING = ["tidy", "simulation", "package"]
 
 
 def has_cases(suite):
@@ -182,31 +186,40 @@ def step(suite, preset, chosen):
     title = suite if preset == "dev" else f"{suite} ({preset})"
     if chosen:
         title += " " + " ".join(chosen)
-    return title, lambda tally: ALL[suite](tally, preset, chosen)
+    return Step(title, lambda tally: ALL[suite](tally, preset, chosen), suite in COMPUTING)
+
+
+def built_ahead(suite, preset):
+    """Compiles what a suite needs behind, before its turn comes in front."""
+    return Step(f"building {suite} ({preset_of(suite, preset)})",
+                lambda _tally: parts(suite, preset), behind=True)
+
+
+def everyday(names, preset, chosen):
+    ahead = [built_ahead(name, preset) for name in names if name in PARTS and name not in COMPUTING]
+    return ahead + [step(name, preset, chosen) for name in names]
 
 
 def full(chosen):
     """Everything, then the sanitizers with fewer seeds, and what takes too long for every day. With
     engines named: what concerns them. The simulation plays on the memory engine alone."""
     simulated = not chosen or "memory" in chosen
-    steps = [step(name, "dev", chosen) for name in DEFAULT
+    names = [name for name in DEFAULT
              if name != "faults" and (simulated or name != "simulation")]
-    steps.append(("faults, every row",
-                  lambda tally: faults(tally, "dev", chosen, rows=["*"])))
+    steps = [*everyday(names, "dev", chosen), built_ahead("faults", "dev"),
+             Step("faults, every row", lambda tally: faults(tally, "dev", chosen, rows=["*"]))]
     covered = [name for name in chosen or THREAD_SANITIZED if name in THREAD_SANITIZED]
     for preset, whom in (("asan", chosen), ("tsan", covered)):
         if preset == "tsan" and not covered:
             continue
-        steps.append(step("unit", preset, whom))
+        steps += everyday(["conformance", "faults", "unit"], preset, whom)
         if simulated:
-            steps.append((f"simulation ({preset})", lambda tally, preset=preset:
-                          simulation(tally, preset, whom, SEEDS // 10)))
-        steps.append(step("conformance", preset, whom))
-        steps.append(step("faults", preset, whom))
+            steps.append(Step(f"simulation ({preset})", lambda tally, preset=preset:
+                              simulation(tally, preset, whom, SEEDS // 10), behind=True))
     if simulated:
-        steps.append(("simulation, many seeds",
-                      lambda tally: simulation(tally, "dev", chosen, 10 * SEEDS)))
-    steps.append(("fuzz", lambda tally: fuzz(tally, chosen)))
+        steps.append(Step("simulation, many seeds",
+                          lambda tally: simulation(tally, "dev", chosen, 10 * SEEDS), behind=True))
+    steps.append(Step("fuzz", lambda tally: fuzz(tally, chosen), behind=True))
     if not chosen:
-        steps.append(("clang-tidy", tidy_suite.check_with_clang_tidy))
+        steps.append(Step("clang-tidy", tidy_suite.check_with_clang_tidy, behind=True))
     return steps
