@@ -12,11 +12,11 @@ function(crosslock_compile_as_ours target)
     COMPILE_WARNING_AS_ERROR ${CROSSLOCK_WERROR})
 endfunction()
 
-# Sixteen files at a time, because most of what the compiler reads is headers. Names in unnamed
+# Forty files at a time, because most of what the compiler reads is headers. Names in unnamed
 # namespaces must therefore differ among the files of a target.
 function(crosslock_build_as_unity target)
   set_target_properties(${target} PROPERTIES
-    UNITY_BUILD ${CROSSLOCK_UNITY} UNITY_BUILD_BATCH_SIZE 16)
+    UNITY_BUILD ${CROSSLOCK_UNITY} UNITY_BUILD_BATCH_SIZE 40)
 endfunction()
 
 # crosslock_note_mutable(TARGET SOURCE...): the files that know deliberate faults
