@@ -110,14 +110,22 @@ bool hearing::join(const std::shared_ptr<listener>& fresh) {
 void hearing::leave(listener& whom) noexcept {
   whom.take_leave();
   whom.listens.store(false);
-  {
+  try {
+    {
+      const seam::lock_guard guard{mutex_};
+      const auto found = listeners_.find(whom.channel);
+      if (found == listeners_.end() || found->second.get() != &whom) return;
+      const bool asked = whom.asked;
+      listeners_.erase(found);
+      changed_ = true;
+      if (listeners_.empty()) over_.store(true);
+      if (asked && !over_.load()) left_.push_back(whom.channel);
+    }
+    // By itself: whoever asks the server next is not told that it still listens.
+    if (!over_.load()) write_requests();
+  } catch (const std::exception&) {
     const seam::lock_guard guard{mutex_};
-    const auto found = listeners_.find(whom.channel);
-    if (found == listeners_.end() || found->second.get() != &whom) return;
-    if (whom.asked) left_.push_back(whom.channel);
-    listeners_.erase(found);
-    changed_ = true;
-    if (listeners_.empty()) over_.store(true);
+    broken_ = true;  // no memory: the next connection is without it
   }
   ring();
 }
@@ -186,6 +194,8 @@ void hearing::work() {
       drop(make_error(errc::unreachable, why.what()));
     }
   }
+  // Somebody may keep this for a while: the server shall see at once that nobody listens.
+  if (stream_) stream_->cut();
   thread_is_over_.store(true);
 }
 

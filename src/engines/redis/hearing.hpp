@@ -108,8 +108,8 @@ class hearing : public std::enable_shared_from_this<hearing> {
   void connect();
   void write_requests();
   void gather_requests(std::string& out) CROSSLOCK_REQUIRES(mutex_);
-  void drop(const error& why);
-  void tell_all_deaf(const listeners& them, const error& why);
+  void drop(const error& why, bool by_connecting = false);
+  void tell_all_deaf(const listeners& them, const error& why, bool by_connecting);
   error unknown_server() const;
   /// When to connect, or to ask again for those who were refused.
   time_point next_connection();
@@ -142,6 +142,7 @@ class hearing : public std::enable_shared_from_this<hearing> {
   std::atomic<bool> ended_{false};  ///< somebody has seen to the thread
   std::unique_ptr<seam::thread> thread_;
 
+  seam::mutex writing_;  ///< taken before the other: requests go out in the order of requests_
   seam::mutex mutex_;
   listeners listeners_ CROSSLOCK_GUARDED_BY(mutex_);
   bool changed_ CROSSLOCK_GUARDED_BY(mutex_) = false;  ///< the listeners, or what they want
@@ -155,8 +156,8 @@ class hearing : public std::enable_shared_from_this<hearing> {
   time_point last_wait_ CROSSLOCK_GUARDED_BY(mutex_){};
   time_point next_try_ CROSSLOCK_GUARDED_BY(mutex_){};
 
-  // The reader's own. The thread also writes to it.
-  std::unique_ptr<stream> stream_;
+  // The reader's own; others write to it, with both mutexes to find it.
+  std::shared_ptr<stream> stream_;
   parser parser_;
   reply message_;
   std::vector<char> buffer_;

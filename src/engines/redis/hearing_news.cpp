@@ -18,6 +18,8 @@ using namespace std::chrono_literals;
 
 constexpr retry_options resubscribing{.base = 10ms, .tries = 0, .cap = 1s};
 constexpr duration connect_within = 2s;
+/// Some words for which there is room, unless the server has taken nothing for long.
+constexpr duration write_within = 50ms;
 /// So long a client may take for its news before the others hear elsewhere.
 constexpr duration news_allowance = 250ms;
 
@@ -170,11 +172,12 @@ void hearing::connect() {
         read_info(ask_for_info(*fresh, parser_, where_, give_up, "server")).run_id;
     if (there.empty()) throw unknown_server();
     if (there != server_) {
-      return drop(make_error(errc::conflict,
-                             where_.shown() + " leads to another server than the commands"));
+      const error elsewhere =
+          make_error(errc::conflict, where_.shown() + " leads to another server than the commands");
+      return drop(elsewhere, true);
     }
   } catch (const error& why) {
-    return drop(why);
+    return drop(why, true);
   }
   failures_ = 0;
   const seam::lock_guard guard{mutex_};
@@ -191,18 +194,20 @@ error hearing::unknown_server() const {
 }
 
 void hearing::write_requests() {
+  const seam::lock_guard writes{writing_};
   std::string out;
+  std::shared_ptr<stream> to;
   {
     const seam::lock_guard guard{mutex_};
     if (!connected_) return;
     gather_requests(out);
+    to = stream_;
   }
   if (out.empty()) return;
-  // Nobody else destroys the stream, and a waiter only reads.
   try {
-    stream_->write_all(out, clock_.now() + connect_within);
+    to->write_all(out, clock_.now() + write_within);
   } catch (const std::exception&) {
-    stream_->cut();  // whoever reads finds out
+    to->cut();  // whoever reads finds out
   }
 }
 
@@ -222,7 +227,7 @@ void hearing::gather_requests(std::string& out) {
   }
 }
 
-void hearing::drop(const error& why) {
+void hearing::drop(const error& why, bool by_connecting) {
   listeners them;
   {
     const seam::lock_guard guard{mutex_};
@@ -238,10 +243,11 @@ void hearing::drop(const error& why) {
     next_try_ = clock_.now() + pause_after(failures_++);
     them = listeners_;
   }
-  tell_all_deaf(them, why);
+  tell_all_deaf(them, why, by_connecting);
 }
 
-void hearing::tell_all_deaf(const listeners& them, const error& why) {
+// One that has just come is not failed by the end of a connection that others had.
+void hearing::tell_all_deaf(const listeners& them, const error& why, bool by_connecting) {
   for (const auto& [channel, each] : them) {
     bool listened = false;
     {
@@ -249,7 +255,7 @@ void hearing::tell_all_deaf(const listeners& them, const error& why) {
       each->asked = false;
       each->unanswered = 0;
       listened = each->listens.exchange(false);
-      if (each->wants_news) each->failure = why;
+      if (each->wants_news && by_connecting) each->failure = why;
       if (each->wants_news && why.which() == errc::denied) each->note_refusal(why);
       each->answered.fetch_add(1);
     }
