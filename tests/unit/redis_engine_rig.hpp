@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,6 +29,7 @@ class heard_events final : public seam::engine_events {
  public:
   void answered(const seam::claim&, const seam::answer&) noexcept override {}
   void granted(const seam::grant& grant) noexcept override {
+    if (before_grant) before_grant();
     const std::lock_guard lock{mutex_};
     granted_.push_back(grant);
     changed_.notify_all();
@@ -44,6 +46,9 @@ class heard_events final : public seam::engine_events {
     ++cells_[name.str()];
     changed_.notify_all();
   }
+
+  /// For those who are slow to take what they are given. Set before the first news.
+  std::function<void()> before_grant;
 
   /// The grant that is pushed for that owner; empty when none comes in time.
   std::optional<seam::grant> await_grant(const owner_id& owner, duration within) {

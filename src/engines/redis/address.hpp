@@ -21,6 +21,7 @@ struct address {
   std::string key_file{};
   std::string server_name{};  ///< what the server's certificate must be for; empty: the host
 
+  bool operator==(const address&) const = default;
   bool has_credentials() const noexcept { return !user.empty() || !password.empty(); }
   /// The name to compare the server's certificate with.
   const std::string& certified_name() const noexcept {

@@ -94,9 +94,7 @@ engine::engine(const address& where, const preferences& how, const std::string& 
                    .moved = [this](const error& why) { leave_server(why); }}},
       subscription_{channel_of(client_),
                     connection_,
-                    [this](stream& to, parser& from, time_point by) {
-                      return introduce_subscription(to, from, by);
-                    },
+                    timeout,
                     clock,
                     {.heard = [this](std::string_view message) { hear(message); },
                      .listening = [this] { everybody_looks(); },
@@ -155,12 +153,6 @@ void engine::log_in(stream& to, parser& from, time_point give_up) {
   // Before the first request: what another server pushes must not be taken for its answer to that.
   subscription_.must_be_of(info.run_id);
   tell_findings(findings);
-}
-
-std::string engine::introduce_subscription(stream& to, parser& from, time_point give_up) {
-  const address& where = connection_.where();
-  introduce(to, from, where, give_up);
-  return read_info(ask_for_info(to, from, where, give_up, "server")).run_id;
 }
 
 void engine::tell_findings(std::span<const seam::finding> findings) {

@@ -103,7 +103,6 @@ class engine final : public seam::engine {
   void warn_of_polling(const error& why) const;
   void check_rights(time_point give_up);
   void log_in(stream& to, parser& from, time_point give_up);
-  std::string introduce_subscription(stream& to, parser& from, time_point give_up);
   void tell_findings(std::span<const seam::finding> findings);
   void note_stranger(const lock_name& name, std::string_view kind);
   ask_outcome note_answer(const seam::claim& claim, const reply& said, time_point sent);

@@ -1,21 +1,15 @@
-// What the server sends unasked: one connection that listens to this client's own channel, on the
-// very server that the commands go to, and the one thread of a client, which also reads answers
-// that nobody waits for. When waits follow each other closely, a thread that waits listens itself:
-// the news then need no second thread.
+// How a client hears: at which of the process's hearings it is, and for which server. It goes to
+// another one when its commands do, and when somebody else's code keeps the present one.
 #pragma once
 
 #include "engine/clock.hpp"
 #include "engine/guarded.hpp"
-#include "engines/redis/connection.hpp"
-#include "engines/redis/reply.hpp"
-#include "engines/redis/stream.hpp"
+#include "engines/redis/hearing.hpp"
+#include "engines/redis/listener.hpp"
 
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace crosslock::redis {
@@ -25,28 +19,16 @@ namespace crosslock::redis {
 /// Thread-safe.
 class subscription {
  public:
-  /// Introduces us on a new stream and returns the run id of the server; empty: it does not tell.
-  using introduction = std::function<std::string(stream&, parser&, time_point give_up)>;
-
-  struct events {
-    std::function<void(std::string_view message)> heard;
-    /// From now on nothing is missed; what came before may have been.
-    std::function<void()> listening;
-    std::function<void(const error& why)> deaf;
-    /// It is deaf because it may not listen any more; told once until it listens again.
-    std::function<void(const error& why)> refused;
-  };
-
   /// `commands` outlives it.
-  subscription(std::string channel, connection& commands, introduction introduce,
-               seam::clock& clock, events report);
+  subscription(std::string channel, connection& commands, duration timeout, seam::clock& clock,
+               hearing_events report);
   ~subscription();
   subscription(const subscription&) = delete;
   subscription& operator=(const subscription&) = delete;
 
-  /// Subscribes, then starts the thread. Throws what connecting throws; `denied` when this user
-  /// must not listen to the channel, or cannot tell servers apart: the thread runs all the same,
-  /// for the commands. When the address leads to another server, it goes on trying.
+  /// Subscribes. Throws what connecting throws; `denied` when this user must not listen to the
+  /// channel, or cannot tell servers apart: a thread serves the commands all the same. When the
+  /// address leads to another server, it goes on trying.
   void start(time_point give_up);
   /// The run id of the server that the commands go to from now on, before the first of them does;
   /// empty when it cannot be known, none while there is no such server. What came from any other
@@ -62,84 +44,42 @@ class subscription {
   void await(seam::park_word& word, std::uint32_t expected, time_point until);
   /// The word has changed.
   void rouse(seam::park_word& word) noexcept;
+  /// This thread brings news just now, or does something for the commands.
   bool is_current() const noexcept;
   /// False: nothing that is pushed reaches us.
-  bool listens() const noexcept { return listens_.load() && trusted_.load(); }
+  bool listens() noexcept;
   void stop() noexcept;
-  void abandon() noexcept;
+  void abandon() noexcept CROSSLOCK_NO_ANALYSIS;
 
  private:
-  /// Who may touch the stream and what belongs to it.
-  enum class reader {
-    thread,      ///< it polls: a waiter may take it away
-    thread_now,  ///< it reads
-    waiter,
-    nobody,  ///< for a moment: the thread looks now and then
+  struct seat_at {
+    std::shared_ptr<hearing> where;
+    std::shared_ptr<listener> me;
+  };
+  struct waiting_at {
+    hearing::waiter* who;
+    hearing* where;
   };
 
-  /// False when the address leads to another server than that of the commands.
-  bool subscribe(time_point give_up);
-  std::string introduced(stream& fresh, time_point give_up);
-  bool is_right(const std::string& server) const CROSSLOCK_REQUIRES(role_mutex_);
-  void await_subscribed(stream& fresh, time_point give_up);
-  bool somebody_is_absent() const noexcept;
-  void refuse_strangers() const;
-  bool begin_to_listen();
-  void listen_for(seam::park_word& word, std::uint32_t expected, time_point until);
-  void stop_listening(bool broken) noexcept;
-  /// For the thread: whether the stream is its own to poll.
-  bool take_stream_back();
-  /// Reads what is there, unless a waiter does.
-  void read_if_nobody_else();
-  /// What to poll; -1 when a waiter has taken the stream, or there is none. Bytes that poll() would
-  /// not tell of make `until` come at once.
-  int descriptor_if_ours(time_point& until);
-  void work();
-  void listen_once();
-  void read_news();
-  void try_again();
-  void drop(const error& why);
+  seat_at join(const std::string& server, bool wants_news, bool moves);
+  void go_to(const std::string& server) CROSSLOCK_REQUIRES(mutex_);
+  /// Leaves one that somebody else keeps from working.
+  void avoid_hanging() noexcept CROSSLOCK_REQUIRES(mutex_);
+  void forget_former() noexcept CROSSLOCK_REQUIRES(mutex_);
 
   const std::string channel_;
   connection& commands_;
-  const introduction introduce_;
+  const duration timeout_;
   seam::clock& clock_;
-  const events events_;
+  const hearing_events events_;
 
-  int bell_ = -1;                        ///< an eventfd
-  int timer_ = -1;                       ///< a timerfd
-  std::atomic<bool> looks_soon_{false};  ///< it is set, or the thread wakes by itself
-  std::atomic<bool> listens_{false};
-  std::atomic<bool> trusted_{false};  ///< it listens to the server of the commands
-  std::atomic<duration::rep> absent_until_{0};
-  std::atomic<bool> stopping_{false};
-  std::unique_ptr<seam::thread> thread_;
-
-  int nudge_ = -1;  ///< another eventfd: for the waiter who listens
-  std::atomic<seam::park_word*> listening_{nullptr};  ///< what that waiter waits for
-  std::atomic<std::uint32_t> waiters_{0};             ///< in await(), whether they listen or not
-  seam::mutex role_mutex_;
-  reader reader_ CROSSLOCK_GUARDED_BY(role_mutex_) = reader::thread;
-  /// It cannot be read any more, or had better not be.
-  bool broken_ CROSSLOCK_GUARDED_BY(role_mutex_) = false;
-  time_point last_wait_ CROSSLOCK_GUARDED_BY(role_mutex_){};
+  mutable seam::mutex mutex_;
   /// A run id; empty: it cannot be known.
-  std::optional<std::string> commands_go_to_ CROSSLOCK_GUARDED_BY(role_mutex_);
-  /// Another, of the stream.
-  std::string listens_to_ CROSSLOCK_GUARDED_BY(role_mutex_);
-
-  // The reader's own.
-  std::unique_ptr<stream> stream_;
-  parser parser_;
-  reply message_;
-  std::vector<char> buffer_;
-
-  // The thread's own, once it runs.
-  duration standby_{};         ///< how long it sleeps while waiters listen
-  bool refused_ = false;       ///< no right to listen from the beginning: no use in trying again
-  bool told_refusal_ = false;  ///< the same since, and somebody knows
-  int failures_ = 0;
-  time_point next_try_{};
+  std::optional<std::string> server_ CROSSLOCK_GUARDED_BY(mutex_);
+  seat_at now_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::vector<seat_at> former_ CROSSLOCK_GUARDED_BY(mutex_);  ///< somebody may still be with them
+  std::vector<waiting_at> waiters_ CROSSLOCK_GUARDED_BY(mutex_);
+  bool refused_ CROSSLOCK_GUARDED_BY(mutex_) = false;  ///< from the beginning: no use in trying
 };
 
 }  // namespace crosslock::redis

@@ -1,0 +1,120 @@
+// One client among those that hear through one connection.
+#pragma once
+
+#include "engine/clock.hpp"
+#include "engines/redis/connection.hpp"
+
+#include <crosslock/error.hpp>
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace crosslock::redis {
+
+/// What a client is told.
+struct hearing_events {
+  std::function<void(std::string_view message)> heard;
+  /// From now on nothing is missed; what came before may have been.
+  std::function<void()> listening;
+  std::function<void(const error& why)> deaf;
+  /// It is deaf because it may not listen any more; told once until it listens again.
+  std::function<void(const error& why)> refused;
+};
+
+/// It outlives its client for as long as somebody looks at it; whoever wants to do something for
+/// the client visits it.
+class listener {
+ public:
+  /// `to` and `report` are used during visits only.
+  listener(std::string own, connection& to, const hearing_events& report, duration patience,
+           seam::clock& clock)
+      : channel{std::move(own)}, commands{to}, events{report}, timeout{patience}, clock_{clock} {}
+
+  /// Somebody is with the client, which does not end before he has gone.
+  class visit {
+   public:
+    explicit visit(listener& whom) noexcept : whom_{whom}, before_{current} {
+      whom_.visits_.fetch_add(1);
+      welcome_ = !whom_.left_.load();
+      current = this;
+    }
+    ~visit() {
+      current = before_;
+      whom_.visits_.fetch_sub(1);
+      if (whom_.left_.load()) whom_.clock_.unpark(whom_.visits_);
+    }
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+    explicit operator bool() const noexcept { return welcome_; }
+
+   private:
+    friend class listener;
+    listener& whom_;
+    const visit* const before_;
+    bool welcome_ = false;
+    static thread_local constinit const visit* current;
+  };
+
+  /// This thread is with it.
+  bool is_visited_here() const noexcept { return visits_here() > 0; }
+  void take_leave() noexcept { left_.store(true); }
+  /// Waits until nobody is with it any more but this thread itself.
+  void await_alone() {
+    const std::uint32_t here = visits_here();
+    for (std::uint32_t seen = visits_.load(); seen > here; seen = visits_.load()) {
+      clock_.park(visits_, seen, time_point::max());
+    }
+  }
+  bool is_alone() const noexcept { return visits_.load() == 0; }
+
+  const std::string channel;
+  connection& commands;
+  const hearing_events& events;
+  const duration timeout;
+
+  std::atomic<bool> listens{false};  ///< what is pushed reaches it, and is believed
+  std::atomic<bool> rung{true};      ///< its connection is to be looked at
+  /// The same in a while: the timer is set, or the thread wakes by itself.
+  std::atomic<bool> looks_soon{false};
+  seam::park_word answered{0};  ///< whether it may listen is known, or why that cannot be known
+
+  // Guarded by the mutex of the hearing.
+  bool wants_news = true;
+  bool asked = false;          ///< the last request was to listen
+  int unanswered = 0;          ///< requests
+  bool look_is_due = false;    ///< for whatever it may have missed
+  bool tells_refusal = false;  ///< else whoever waits for the first answer finds out
+  bool told_refusal = false;
+  std::optional<error> refusal;  ///< to be told
+  std::optional<error> failure;  ///< why it does not listen yet
+  int failures = 0;
+  time_point next_try{};
+
+  void note_refusal(const error& why) {
+    if (tells_refusal) refusal = why;
+  }
+
+  // The thread's own.
+  connection::watch watched;
+
+ private:
+  std::uint32_t visits_here() const noexcept {
+    std::uint32_t count = 0;
+    for (const visit* each = visit::current; each != nullptr; each = each->before_) {
+      if (&each->whom_ == this) ++count;
+    }
+    return count;
+  }
+
+  seam::clock& clock_;
+  seam::park_word visits_{0};
+  std::atomic<bool> left_{false};
+};
+
+inline thread_local constinit const listener::visit* listener::visit::current = nullptr;
+
+}  // namespace crosslock::redis
