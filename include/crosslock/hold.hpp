@@ -76,6 +76,9 @@ class [[nodiscard]] hold {
 
   /// For the library's own use: takes a granted critical section.
   explicit hold(std::shared_ptr<inner::critical_section> entered) noexcept;
+  const std::shared_ptr<inner::critical_section>& critical_section() const noexcept {
+    return critical_section_;
+  }
 
  private:
   friend class shared_mutex;

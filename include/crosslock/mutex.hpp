@@ -17,12 +17,12 @@ namespace crosslock {
 /// An exclusive lock by name, across threads, processes and machines. Thread-safe, like std::mutex.
 /// Meets TimedLockable, so std::scoped_lock, std::unique_lock and std::lock work.
 ///
-/// | state | lock() | try_lock() | unlock() | fence(), lost() |
-/// |---|---|---|---|---|
-/// | free | returns holding | true | nothing; observer hears `not_held` | throw `not_held` |
-/// | held by this thread's lock() | throws | throws | frees it | of this hold |
-/// | held by anyone else | waits | false | of this object: frees it | of that hold |
-/// | lost by this thread, not unlocked | throws | throws | observer hears `lost` | requested |
+/// | state | lock() | try_lock() | unlock() | fence(), lost() | valid() |
+/// |---|---|---|---|---|---|
+/// | free | returns holding | true | nothing; observer hears `not_held` | throw `not_held` | false |
+/// | held by this thread's lock() | throws | throws | frees it | of this hold | true |
+/// | held by anyone else | waits | false | of this object: frees it | of that hold | of that hold |
+/// | lost by this thread, not unlocked | throws | throws | observer hears `lost` | requested | false |
 ///
 /// What lock() and try_lock() throw there is `would_deadlock`.
 ///
@@ -52,6 +52,10 @@ class mutex {
   /// Of the hold taken by lock(). Throws `not_held` when there is none.
   crosslock::fence fence() const;
   std::stop_token lost() const;
+  time_point expires_at() const;
+  /// As those of a hold. Without one valid() is false, and check() throws `not_held`.
+  bool valid() const noexcept;
+  void check() const;
 
   // The rich way.
   hold acquire(acquire_how how = {});  ///< with a stop_token: use the form below

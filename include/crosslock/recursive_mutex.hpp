@@ -41,6 +41,10 @@ class recursive_mutex {
   /// Of this thread's hold; throws `not_held` when it has none.
   crosslock::fence fence() const;
   std::stop_token lost() const;
+  time_point expires_at() const;
+  /// As those of a hold. Without one valid() is false, and check() throws `not_held`.
+  bool valid() const noexcept;
+  void check() const;
   /// How often this thread holds it; 0 when it does not.
   std::size_t depth() const noexcept;
 

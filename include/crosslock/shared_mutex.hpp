@@ -62,6 +62,10 @@ class shared_mutex {
   /// Of this thread's hold taken by lock() or lock_shared(). Throws `not_held` when there is none.
   crosslock::fence fence() const;
   std::stop_token lost() const;
+  time_point expires_at() const;
+  /// As those of a hold. Without one valid() is false, and check() throws `not_held`.
+  bool valid() const noexcept;
+  void check() const;
 
   // The rich way, as in mutex.
   hold acquire(acquire_how how = {}) { return acquire_or_throw(how, claim_mode::exclusive); }

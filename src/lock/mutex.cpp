@@ -34,6 +34,14 @@ std::stop_token mutex::lost() const {
   return state_->ask_hold([](const hold& held) { return held.lost(); });
 }
 
+time_point mutex::expires_at() const {
+  return state_->ask_hold([](const hold& held) { return held.expires_at(); });
+}
+
+bool mutex::valid() const noexcept { return state_->valid(); }
+
+void mutex::check() const { state_->check(); }
+
 hold mutex::acquire(acquire_how how) { return state_->lock.acquire_or_throw(how); }
 
 std::optional<hold> mutex::acquire_until_stopped(std::stop_token stop) {

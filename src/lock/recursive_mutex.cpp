@@ -125,6 +125,17 @@ std::stop_token recursive_mutex::lost() const {
   return state_->own_critical_section().lost_token();
 }
 
+time_point recursive_mutex::expires_at() const {
+  return state_->own_critical_section().expires_at();
+}
+
+bool recursive_mutex::valid() const noexcept {
+  const state::record* const mine = state_->own();
+  return mine && mine->critical_section->valid();
+}
+
+void recursive_mutex::check() const { state_->own_critical_section().check(); }
+
 std::size_t recursive_mutex::depth() const noexcept {
   const state::record* const mine = state_->own();
   return mine ? mine->depth : 0;

@@ -60,6 +60,14 @@ std::stop_token shared_mutex::lost() const {
   return state_->ask_hold([](const hold& held) { return held.lost(); });
 }
 
+time_point shared_mutex::expires_at() const {
+  return state_->ask_hold([](const hold& held) { return held.expires_at(); });
+}
+
+bool shared_mutex::valid() const noexcept { return state_->valid(); }
+
+void shared_mutex::check() const { state_->check(); }
+
 hold shared_mutex::acquire_or_throw(const acquire_how& how, claim_mode mode) {
   return state_->lock.acquire_or_throw(how, {.mode = mode});
 }
