@@ -62,6 +62,14 @@ class [[nodiscard]] hold {
   /// Throws `lost` (or `not_held`) unless valid().
   void check() const;
 
+  /// Asks the server, now, for at least `lease` from now on; without it for the client's own. Never
+  /// shortens. A fixed lease stays fixed and ends later; one that is renewed goes on being renewed.
+  /// Returns expires_at(), which lies before that by a margin, and on engines whose lease is a
+  /// session not behind the end of that. Readers of one process that share a grant share this.
+  /// Throws `lost`, `not_held`, `invalid_lease`; and when no answer came: then nothing has changed
+  /// here, and the hold ends when it would have ended.
+  time_point extend(std::optional<duration> lease = std::nullopt);
+
   /// Waits for the server's answer.
   release_result release() noexcept;
   /// Sends the release and returns; `done` is told what release() would have returned, where

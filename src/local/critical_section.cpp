@@ -170,6 +170,23 @@ void critical_section::downgrade() {
   line_->downgrade(*this);
 }
 
+time_point critical_section::extend(const std::optional<duration>& lease) {
+  home_->check_usable();
+  const duration wanted = lease.value_or(home_->lease());
+  seam::refuse_lease(home_->about(), wanted);
+  check();
+  home_->claim_begins();  // closing waits for it
+  try {
+    home_->keeper().extend(grant_, wanted, home_->give_up());
+  } catch (...) {
+    home_->claim_ends();
+    throw;
+  }
+  home_->claim_ends();
+  check();
+  return expires_at();
+}
+
 receipt critical_section::detach() {
   home_->check_usable();
   if (!home_->about().outlives_process) {

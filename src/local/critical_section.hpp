@@ -54,6 +54,8 @@ class critical_section {
   /// out of time or stopped. Throws `upgrade_conflict`, `lost`, ...: this one is then as it was.
   std::shared_ptr<critical_section> upgrade(time_point end, std::stop_token stop);
   void downgrade();
+  /// At least so long from now on, by the server's word; the deadline it has then.
+  time_point extend(const std::optional<duration>& lease);
   bool inherited_by_fork() const noexcept;
   const client_context& home() const noexcept { return *home_; }
 

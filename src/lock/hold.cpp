@@ -50,6 +50,11 @@ void hold::check() const {
   critical_section_->check();
 }
 
+time_point hold::extend(std::optional<duration> lease) {
+  if (!critical_section_) throw error{errc::not_held, "this hold was moved from"};
+  return critical_section_->extend(lease);
+}
+
 release_result hold::release() noexcept {
   return critical_section_ ? critical_section_->release() : release_result::not_held;
 }
