@@ -41,6 +41,8 @@ struct acquire_plan<hold> {
   std::int32_t permits = 1;
   std::int32_t of = 1;
   continuation_executor executor{};
+  /// An upgrade: the shared critical section in whose place the next one comes.
+  std::shared_ptr<critical_section> upgrades{};
 
   /// Throws `not_held` the second time.
   void start(acquire_callback done);

@@ -131,6 +131,19 @@ class shared_mutex {
     return upgrade_within(held, wait_time(wait), std::move(stop));
   }
   bool try_upgrade(hold& held) { return upgrade_within(held, duration::zero(), {}); }
+  /// The same without blocking the caller, to be begun by a callback, a future or co_await (see
+  /// async.hpp): an exclusive hold of its own, which takes the place of `held`. That one counts as
+  /// released then, and its lost() goes on telling of the new one. In the meantime it stays shared;
+  /// if it is released, the upgrade fails with `not_held`; if only the object ends, it is kept
+  /// until the upgrade has ended. Empty, or a failure: it is shared as before.
+  ///
+  ///     if (auto writing = co_await prices.async_upgrade(reading)) ...
+  acquisition<hold> async_upgrade(const hold& held, std::stop_token stop = {},
+                                  std::optional<duration> wait = std::nullopt);
+  void upgrade_async(const hold& held, acquire_callback done, std::stop_token stop = {},
+                     std::optional<duration> wait = std::nullopt) {
+    async_upgrade(held, std::move(stop), wait).start(std::move(done));
+  }
 
   const lock_name& name() const noexcept;
 

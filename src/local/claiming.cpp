@@ -35,7 +35,7 @@ void claiming::find_way_in_for_upgrade(waiter& me) {
   const auto writes = [](const waiter& other) {
     return other.request.demand.mode == claim_mode::exclusive;
   };
-  if (me.upgrades->lost_reason() != loss_reason::none) throw line_.shared_hold_lost();
+  if (!me.upgrades->stands()) throw line_.shared_hold_lost(*me.upgrades);
   if (claimants_.find(writes) || queue_.find(writes)) {
     throw error{errc::upgrade_conflict, "another writer of this process waits for '" +
                                             line_.given_name()->str() +
@@ -156,8 +156,7 @@ claim_surroundings claiming::surroundings_of(const waiter& claimant) const {
           .once = claimant.adopts != nullptr,
           .stopped = stopped,
           .closed = line_.closed(),
-          .upgrade_lost = claimant.upgrades != nullptr &&
-                          claimant.upgrades->lost_reason() != loss_reason::none};
+          .upgrade_lost = claimant.upgrades != nullptr && !claimant.upgrades->stands()};
 }
 
 /// Carries out what can be done here. What is left to the caller, if it is still a claimant
@@ -192,7 +191,7 @@ error claiming::failure_of(const waiter& claimant, errc code) const {
     case errc::closed:
       return line_.client_closed();
     case errc::lost:
-      return line_.shared_hold_lost();
+      return line_.shared_hold_lost(*claimant.upgrades);
     case errc::timed_out:
       return error{
           errc::timed_out,
@@ -303,13 +302,19 @@ void claiming::hurry_upgrade(const local_grant& shared, deferred_actions& after)
   });
   if (!claimant) return;
   claimant->claim.news = true;
-  after.wake(*claimant);
+  nudge(*claimant, after);
 }
 
 void claiming::wake_upgrade(const local_grant& shared, deferred_actions& after) {
   waiter* const claimant = claimants_.find(
       [&](const waiter& one) { return one.upgrades && one.upgrades->grant_.get() == &shared; });
-  if (claimant) after.wake(*claimant);
+  if (claimant) nudge(*claimant, after);
+}
+
+void claiming::wake_upgrade(const critical_section& shared, deferred_actions& after) {
+  waiter* const claimant =
+      claimants_.find([&](const waiter& one) { return one.upgrades == &shared; });
+  if (claimant) nudge(*claimant, after);
 }
 
 void claiming::close(deferred_actions& after) {

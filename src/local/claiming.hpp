@@ -39,6 +39,9 @@ class claiming {
                                             const acquire_request& request)
       CROSSLOCK_EXCLUDES(line_mutex);
 
+  void upgrade_async(const critical_section& shared, const acquire_request& request,
+                     acquire_callback done) CROSSLOCK_EXCLUDES(line_mutex);
+
   // What the engine reports about a claimant.
   void answered(waiter& claimant, const seam::answer& answer, deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
@@ -64,6 +67,9 @@ class claiming {
       CROSSLOCK_REQUIRES(line_mutex);
   /// The shared hold was lost: its upgrade learns of it.
   void wake_upgrade(const local_grant& shared, deferred_actions& after)
+      CROSSLOCK_REQUIRES(line_mutex);
+  /// The same of one that was released.
+  void wake_upgrade(const critical_section& shared, deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
   /// Fails every waiter with `closed`.
   void close(deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
@@ -116,6 +122,9 @@ class claiming {
   void abandon_claim(waiter& me) noexcept CROSSLOCK_EXCLUDES(line_mutex);
 
   // The asynchronous way: every step is an event.
+  void begin_async(const std::shared_ptr<waiter>& me) CROSSLOCK_EXCLUDES(line_mutex);
+  void find_way_in_async(waiter& me) CROSSLOCK_REQUIRES(line_mutex);
+  void nudge(waiter& claimant, deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
   void go_on(waiter& claimant, deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
   task_queue::ticket plan_look(time_point moment, const std::weak_ptr<waiter>& whose)
       CROSSLOCK_REQUIRES(line_mutex);

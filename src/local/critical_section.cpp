@@ -128,24 +128,49 @@ void critical_section::refuse_unless(claim_mode mode, const char* what) const {
   throw error{errc::conflict, "the hold of '" + name().str() + "' " + what};
 }
 
-std::shared_ptr<critical_section> critical_section::upgrade(time_point end, std::stop_token stop) {
+acquire_request critical_section::upgrade_request(time_point end, std::stop_token stop) const {
   refuse_unless(claim_mode::shared, "is not a shared one: there is nothing to upgrade");
-  const duration lease = grant_->claim.lease;
-  auto next = line_->upgrade(
-      *this,
-      {.demand = {}, .lease = lease, .fixed = grant_->fixed, .end = end, .stop = std::move(stop)});
-  if (!next) return nullptr;
+  return {.demand = {},
+          .lease = grant_->claim.lease,
+          .fixed = grant_->fixed,
+          .end = end,
+          .stop = std::move(stop),
+          .executor = {}};
+}
+
+std::shared_ptr<critical_section> critical_section::upgrade(time_point end, std::stop_token stop) {
+  auto next = line_->upgrade(*this, upgrade_request(end, std::move(stop)));
+  if (next) give_way_to(*next);
+  return next;
+}
+
+void critical_section::upgrade_async(const std::shared_ptr<critical_section>& shared,
+                                     time_point end, const std::stop_token& stop,
+                                     std::function<void(std::function<void()>)> where,
+                                     acquire_callback done) {
+  acquire_request wanted = upgrade_request(end, stop);
+  wanted.executor = std::move(where);
+  line_->upgrade_async(*this, wanted, [shared, done = std::move(done)](acquire_result result) {
+    try {
+      if (result.hold) shared->give_way_to(*result.hold->critical_section());
+    } catch (...) {
+      result = {.hold = std::nullopt, .failure = std::current_exception()};
+    }
+    done(std::move(result));
+  });
+}
+
+void critical_section::give_way_to(critical_section& next) {
   // The exclusive grant came beside a shared one that lives: only what is known here can speak
   // against it. What was lost never becomes valid again, whoever was told so may have acted on it.
-  if (!valid() || !line_->retire(*this, next->grant_.get())) {
-    line_->retire(*next);
-    next->report_end(release_result::released);
+  if (!valid() || !line_->retire(*this, next.grant_.get())) {
+    line_->retire(next);
+    next.report_end(release_result::released);
     check();
     throw error{errc::lost, "the shared hold of '" + name().str() + "' was lost meanwhile"};
   }
   report_end(release_result::released);
-  next->take_listeners_of(*this);
-  return next;
+  next.take_listeners_of(*this);
 }
 
 // Who listens for the loss of the hold goes on listening. One mutex after the other: nobody tells

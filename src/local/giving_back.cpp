@@ -32,6 +32,7 @@ std::optional<release_result> holding::end(critical_section& entered, deferred_a
   entered.state_.store(critical_section::state::released);
   if (entered.lost_reason() != loss_reason::none) return release_result::lost;
   const std::shared_ptr<local_grant>& grant = entered.grant_;
+  if (entered.mode_ == claim_mode::shared) claims_.wake_upgrade(entered, after);
   const time_point now = home_.clock().now();
   if (!grant->only_user_is(entered)) {
     local_grant::remove_user(entered);

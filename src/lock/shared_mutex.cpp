@@ -105,6 +105,15 @@ bool shared_mutex::upgrade_within(hold& held, duration wait, std::stop_token sto
   return true;
 }
 
+acquisition<hold> shared_mutex::async_upgrade(const hold& held, std::stop_token stop,
+                                              std::optional<duration> wait) {
+  static_cast<void>(state_->critical_section_of(held.critical_section_));
+  auto described =
+      inner::describe_acquire({state_, &state_->lock}, {.stop = std::move(stop)}, wait);
+  described.plan().upgrades = held.critical_section_;
+  return described;
+}
+
 acquisition<hold> shared_mutex::describe_acquire(acquire_how how, std::optional<duration> wait,
                                                  claim_mode mode) {
   return inner::describe_acquire({state_, &state_->lock}, std::move(how), wait, {.mode = mode});
