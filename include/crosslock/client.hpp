@@ -17,7 +17,21 @@
 namespace crosslock {
 
 namespace inner {
+
 class core;
+
+/// The hold belongs to the thread that runs a function under it, until that returns.
+class run_mark {
+ public:
+  explicit run_mark(const hold& held) noexcept;
+  ~run_mark();
+  run_mark(const run_mark&) = delete;
+  run_mark& operator=(const run_mark&) = delete;
+
+ private:
+  std::weak_ptr<critical_section> held_;  // the function may give it away
+};
+
 }  // namespace inner
 
 /// A handle: copies share one connection. Locks and holds keep it open, so destroying the client
@@ -27,10 +41,12 @@ class core;
 class client {
  public:
   /// While the hold is valid at most one thread in the whole cluster is in `fn(hold&)` or `fn()`.
-  /// Waits for the lock, returns what fn returns, and frees the lock also when fn throws.
+  /// Waits for the lock, returns what fn returns, and frees the lock also when fn throws. From
+  /// within `fn` of the same name it throws `would_deadlock`.
   template <class Fn>
   decltype(auto) run(std::string_view name, Fn&& fn) const {
     auto held = acquire(name);
+    const inner::run_mark mark{held};
     return call(std::forward<Fn>(fn), held);
   }
 
@@ -41,10 +57,12 @@ class client {
     using result = std::decay_t<decltype(call(std::forward<Fn>(fn), *held))>;
     if constexpr (std::is_void_v<result>) {
       if (!held) return false;
+      const inner::run_mark mark{*held};
       call(std::forward<Fn>(fn), *held);
       return true;
     } else {
       if (!held) return std::optional<result>{};
+      const inner::run_mark mark{*held};
       return std::optional<result>{call(std::forward<Fn>(fn), *held)};
     }
   }

@@ -12,7 +12,7 @@ enum class errc {
   invalid_name = 1,  ///< empty, too long, not UTF-8, a control character, or reserved
   invalid_lease,     ///< a lease or waiting time that is out of range
   invalid_url,       ///< the URL could not be parsed, or has an option nobody knows
-  would_deadlock,    ///< this thread's own lock() already holds this mutex
+  would_deadlock,    ///< this thread would wait for what it holds by its own lock() or run
   upgrade_conflict,  ///< another exclusive claim stands before the upgrade
   conflict,          ///< something of another shape is stored under that name
   not_held,          ///< there is nothing to release

@@ -26,9 +26,11 @@ namespace crosslock {
 ///
 /// What lock() and try_lock() throw there is `would_deadlock`.
 ///
-/// An exception from a locking call means: not held. Two objects of one name exclude each other,
-/// so a thread that locks both waits for itself until the lease of the first is not renewed any
-/// more: never, unless `max_hold` is set. Use one object, or recursive_mutex.
+/// An exception from a locking call means: not held. Two objects of one name exclude each other: a
+/// thread that has locked one, or runs a function under the name (client::run), and then waits for
+/// the other without end, gets `would_deadlock`, too, if both are of one client. A wait that may
+/// end by time or stop just waits. Holds from `acquire` belong to objects, not to threads: nobody
+/// is told that they are its own.
 class mutex {
  public:
   mutex(const client& locks, std::string_view name);

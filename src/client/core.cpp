@@ -88,6 +88,10 @@ std::shared_ptr<line> core::add_line(const seam::name_ref& name, bool common) {
   return made;
 }
 
+void core::refuse_own_thread(const lock_name& name, const acquire_request& request) {
+  for (const auto& each : lines_named(name)) each->claims().refuse_own_thread(request);
+}
+
 std::shared_ptr<line> core::line_for(const seam::name_ref& name) {
   const seam::lock_guard guard{mutex_};
   const auto [first, last] = lines_.equal_range(name->view());

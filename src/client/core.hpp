@@ -30,6 +30,8 @@ class core final : public client_context, public seam::engine_events {
   /// The shared line of a name, or, with strict_fifo, one for this acquire alone.
   std::shared_ptr<line> line_for(const seam::name_ref& name);
   std::shared_ptr<line> own_line(const seam::name_ref& name);
+  /// Throws `would_deadlock` when the thread that would wait without end holds the name itself.
+  void refuse_own_thread(const lock_name& name, const acquire_request& request);
   void forget(const line& line) noexcept override;
   void remember_detached(const seam::claim& claim) override;
 

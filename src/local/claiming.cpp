@@ -14,6 +14,7 @@ namespace crosslock::inner {
 void claiming::find_way_in(waiter& me) {
   if (line_.closed()) throw line_.client_closed();
   if (me.upgrades) return find_way_in_for_upgrade(me);
+  if (me.request.endless_thread != 0 && !holds_.none()) refuse_waiting_for_itself(me.request);
   switch (way_in(me, !queue_.empty(), me.started)) {
     case entry_decision::join:
       return holds_.join(me, me.started);
@@ -28,6 +29,14 @@ void claiming::find_way_in(waiter& me) {
       me.now_is = waiter::state::queued;
       return;
   }
+}
+
+void claiming::refuse_waiting_for_itself(const acquire_request& request) const {
+  if (!holds_.locked_by(request.endless_thread, home_.clock().now())) return;
+  throw error{errc::would_deadlock,
+              "this thread holds '" + line_.given_name()->str() +
+                  "' already and would wait for itself for ever: unlock it first, or use one "
+                  "recursive_mutex"};
 }
 
 // An upgrade queues nowhere: it stands at the end of the server's line, or not at all.

@@ -53,6 +53,8 @@ class claiming {
   void revoked(waiter& claimant, deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
 
   waiter* claimant_of(const owner_id& owner) const CROSSLOCK_REQUIRES(line_mutex);
+  /// Throws `would_deadlock` when the thread that waits without end waits for its own hold.
+  void refuse_own_thread(const acquire_request& request) CROSSLOCK_EXCLUDES(line_mutex);
   /// Null when nobody queues.
   waiter* first_in_queue() const noexcept CROSSLOCK_REQUIRES(line_mutex) {
     return queue_.empty() ? nullptr : &queue_.front();
@@ -83,6 +85,8 @@ class claiming {
   // Finding a way in.
   void find_way_in(waiter& me) CROSSLOCK_REQUIRES(line_mutex);
   void find_way_in_for_upgrade(waiter& me) CROSSLOCK_REQUIRES(line_mutex);
+  void refuse_waiting_for_itself(const acquire_request& request) const
+      CROSSLOCK_REQUIRES(line_mutex);
   entry_decision way_in(const waiter& one, bool others_before, time_point now) const
       CROSSLOCK_REQUIRES(line_mutex);
   bool room_for(const seam::demand& demand) const CROSSLOCK_REQUIRES(line_mutex);

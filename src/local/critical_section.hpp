@@ -9,6 +9,7 @@
 #include <crosslock/receipt.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -69,6 +70,9 @@ class critical_section {
   time_point extend(const std::optional<duration>& lease);
   bool inherited_by_fork() const noexcept;
   const client_context& home() const noexcept { return *home_; }
+  /// Taken by lock() or run on that thread (thread_token.hpp): it would wait for itself in vain.
+  void note_thread(std::uint64_t thread) noexcept { thread_.store(thread); }
+  void forget_thread() noexcept { thread_.store(0); }
 
  private:
   friend class claiming;
@@ -102,6 +106,8 @@ class critical_section {
 
   std::atomic<state> state_{state::waiting};
   std::atomic<loss_reason> lost_{loss_reason::none};
+
+  std::atomic<std::uint64_t> thread_{0};  // 0: it belongs to whoever has it
 
   mutable std::int64_t checked_tick_ = -1;  // of the last check_again; -1: none counts
 

@@ -23,6 +23,16 @@ std::int64_t holding::permits() const noexcept {
   return sum;
 }
 
+bool holding::locked_by(std::uint64_t thread, time_point now) const {
+  return std::any_of(grants_.begin(), grants_.end(),
+                     [&](const auto& grant) CROSSLOCK_REQUIRES(line_mutex) {
+                       const critical_section* const user = grant->first_user();
+                       return grant->claim.mode == claim_mode::exclusive && user &&
+                              user->thread_.load() == thread && user->stands() &&
+                              now < grant->deadline();
+                     });
+}
+
 std::shared_ptr<local_grant> holding::find(const owner_id& owner) const {
   for (const auto& grant : grants_) {
     if (grant->claim.owner == owner) return grant;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "client/core.hpp"
+#include "lock/thread_token.hpp"
 
 #include <crosslock/async.hpp>
 #include <crosslock/client.hpp>
@@ -28,7 +29,18 @@ class acquirer {
 
   std::shared_ptr<critical_section> acquire(const acquire_how& how, time_point end,
                                             seam::demand demand = {}) const {
-    return line()->acquire(make_request(how, end, demand));
+    return acquire(how, end, demand, end == time_point::max() && !how.stop.stop_possible());
+  }
+  /// `endless`: nobody ends the wait, so that a thread must not wait for itself.
+  std::shared_ptr<critical_section> acquire(const acquire_how& how, time_point end,
+                                            seam::demand demand, bool endless) const {
+    acquire_request wanted = make_request(how, end, demand);
+    if (endless && demand.mode != claim_mode::permit) {
+      wanted.endless_thread = this_thread_token();
+      // With strict_fifo what this thread holds is on a line of its own.
+      if (!line_) core_->refuse_own_thread(*name_, wanted);
+    }
+    return line()->acquire(wanted);
   }
 
   /// Empty when busy, out of time or stopped.

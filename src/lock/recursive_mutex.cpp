@@ -78,6 +78,7 @@ struct recursive_mutex::state {
     }
     auto entered = lock.acquire({}, end);
     if (!entered) return false;
+    entered->note_thread(inner::this_thread_token());
     remember(std::move(entered));
     return true;
   }

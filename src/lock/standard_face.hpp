@@ -26,6 +26,7 @@ class standard_face {
     refuse_own_thread();
     auto held = lock.try_acquire({}, end, demand);
     if (!held) return false;
+    held->critical_section()->note_thread(this_thread_token());
     const seam::lock_guard locked{guard_};
     thread_holds_.push_back({this_thread_token(), std::move(*held)});
     return true;
