@@ -1,6 +1,7 @@
 // The one exception type of crosslock, and its error codes.
 #pragma once
 
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -32,6 +33,9 @@ enum class errc {
 
 const std::error_category& error_category() noexcept;
 std::error_code make_error_code(errc code) noexcept;
+/// Its name, as it is written here.
+std::string_view to_string(errc code) noexcept;
+std::ostream& operator<<(std::ostream& out, errc shown);
 
 /// Everything that fails in crosslock throws this one type; ask it questions instead of catching
 /// a hierarchy. The text names the input at fault and what to do, and never contains a password.
