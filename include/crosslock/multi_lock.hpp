@@ -6,6 +6,7 @@
 #include <crosslock/hold.hpp>
 #include <crosslock/wait.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
@@ -135,6 +136,10 @@ class multi_lock {
 
   // The rich way.
   multi_hold acquire(acquire_how how = {});
+  template <std::same_as<std::stop_token> Stop>
+  std::optional<multi_hold> acquire(Stop stop) {
+    return acquire_within(std::nullopt, {.stop = std::move(stop)});
+  }
   std::optional<multi_hold> try_acquire(acquire_how how = {}) {
     return acquire_within(duration::zero(), std::move(how));
   }
@@ -142,6 +147,12 @@ class multi_lock {
   std::optional<multi_hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
                                             acquire_how how = {}) {
     return acquire_within(wait_time(wait), std::move(how));
+  }
+  template <class Rep, class Period, class Rep2, class Period2>
+  std::optional<multi_hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
+                                            const std::chrono::duration<Rep2, Period2>& lease,
+                                            std::stop_token stop = {}) {
+    return acquire_within(wait_time(wait), {.lease = wait_time(lease), .stop = std::move(stop)});
   }
   template <class Clock, class Duration>
   std::optional<multi_hold> try_acquire_until(const std::chrono::time_point<Clock, Duration>& end,

@@ -69,8 +69,19 @@ class shared_mutex {
 
   // The rich way, as in mutex.
   hold acquire(acquire_how how = {}) { return acquire_or_throw(how, claim_mode::exclusive); }
+  template <std::same_as<std::stop_token> Stop>
+  std::optional<hold> acquire(Stop stop) {
+    return acquire_within(duration::max(), {.stop = std::move(stop)}, claim_mode::exclusive);
+  }
   std::optional<hold> try_acquire(acquire_how how = {}) {
     return acquire_within(duration::zero(), std::move(how), claim_mode::exclusive);
+  }
+  template <class Rep, class Period, class Rep2, class Period2>
+  std::optional<hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
+                                      const std::chrono::duration<Rep2, Period2>& lease,
+                                      std::stop_token stop = {}) {
+    return acquire_within(wait_time(wait), {.lease = wait_time(lease), .stop = std::move(stop)},
+                          claim_mode::exclusive);
   }
   template <class Rep, class Period>
   std::optional<hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
@@ -83,8 +94,19 @@ class shared_mutex {
     return acquire_within(time_left(end), std::move(how), claim_mode::exclusive);
   }
   hold acquire_shared(acquire_how how = {}) { return acquire_or_throw(how, claim_mode::shared); }
+  template <std::same_as<std::stop_token> Stop>
+  std::optional<hold> acquire_shared(Stop stop) {
+    return acquire_within(duration::max(), {.stop = std::move(stop)}, claim_mode::shared);
+  }
   std::optional<hold> try_acquire_shared(acquire_how how = {}) {
     return acquire_within(duration::zero(), std::move(how), claim_mode::shared);
+  }
+  template <class Rep, class Period, class Rep2, class Period2>
+  std::optional<hold> try_acquire_shared_for(const std::chrono::duration<Rep, Period>& wait,
+                                             const std::chrono::duration<Rep2, Period2>& lease,
+                                             std::stop_token stop = {}) {
+    return acquire_within(wait_time(wait), {.lease = wait_time(lease), .stop = std::move(stop)},
+                          claim_mode::shared);
   }
   template <class Rep, class Period>
   std::optional<hold> try_acquire_shared_for(const std::chrono::duration<Rep, Period>& wait,

@@ -72,10 +72,7 @@ acquire_request core::make_request(const acquire_how& how, time_point end,
 }
 
 time_point core::end_of(duration wait) const {
-  if (wait < duration::zero()) {
-    throw error{errc::invalid_lease, "a negative waiting time: use zero to try once"};
-  }
-  if (wait == duration::zero()) return acquire_request::no_wait;
+  if (wait <= duration::zero()) return acquire_request::no_wait;
   const time_point now = clock().now();
   return wait < time_point::max() - now ? now + wait : time_point::max();
 }

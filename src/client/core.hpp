@@ -41,7 +41,7 @@ class core final : public client_context, public seam::engine_events {
   /// Throws `invalid_lease`.
   acquire_request make_request(const acquire_how& how, time_point end,
                                seam::demand demand = {}) const;
-  /// Now plus a wait: saturating. Throws `invalid_lease` for a negative one.
+  /// Now plus a wait: saturating. Zero or less, as for the standard's timed calls: no wait at all.
   time_point end_of(duration wait) const;
 
   lock_info look(std::string_view name);

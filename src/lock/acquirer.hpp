@@ -72,13 +72,9 @@ class acquirer {
   /// With strict_fifo every acquire stands in the server's line by itself.
   std::shared_ptr<inner::line> line() const { return line_ ? line_ : core_->own_line(name_); }
 
-  /// No wait: for ever. Throws `invalid_lease` for a negative one.
+  /// No wait: for ever.
   time_point end_of_wait(const std::optional<duration>& wait) const {
     return wait ? core_->end_of(*wait) : time_point::max();
-  }
-  /// The standard's timed calls take a negative wait for "try".
-  time_point end_of_standard_wait(duration wait) const {
-    return core_->end_of(wait < duration::zero() ? duration::zero() : wait);
   }
 
   void report_release(release_result result) const noexcept {

@@ -123,7 +123,6 @@ multi_lock::~multi_lock() = default;
 
 bool multi_lock::lock_within(std::optional<duration> wait) {
   state_->refuse_own_thread();
-  if (wait) wait = std::max(*wait, duration::zero());
   auto joint = state_->locks->acquire({}, wait);
   if (!joint) return false;
   joint->note_thread(inner::this_thread_token());

@@ -21,7 +21,7 @@ void mutex::lock() { state_->lock_until(time_point::max()); }
 bool mutex::try_lock() { return state_->lock_until(inner::acquire_request::no_wait); }
 
 bool mutex::lock_within(duration wait) {
-  return state_->lock_until(state_->lock.end_of_standard_wait(wait));
+  return state_->lock_until(state_->lock.core().end_of(wait));
 }
 
 void mutex::unlock() noexcept { state_->unlock(claim_mode::exclusive); }

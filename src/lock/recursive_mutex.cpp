@@ -104,7 +104,7 @@ void recursive_mutex::lock() { state_->lock_until(time_point::max()); }
 bool recursive_mutex::try_lock() { return state_->lock_until(inner::acquire_request::no_wait); }
 
 bool recursive_mutex::lock_within(duration wait) {
-  return state_->lock_until(state_->lock.end_of_standard_wait(wait));
+  return state_->lock_until(state_->lock.core().end_of(wait));
 }
 
 void recursive_mutex::unlock() noexcept {

@@ -49,7 +49,7 @@ bool shared_mutex::try_lock_shared() {
 void shared_mutex::unlock_shared() noexcept { state_->unlock(claim_mode::shared); }
 
 bool shared_mutex::lock_within(duration wait, claim_mode mode) {
-  return state_->lock_until(state_->lock.end_of_standard_wait(wait), {.mode = mode});
+  return state_->lock_until(state_->lock.core().end_of(wait), {.mode = mode});
 }
 
 fence shared_mutex::fence() const {
