@@ -44,21 +44,25 @@ class [[nodiscard]] hold {
   ~hold();
 
   const lock_name& name() const;
-  crosslock::fence fence() const noexcept;
+  [[nodiscard]] crosslock::fence fence() const noexcept;
   owner_id owner() const noexcept;
   /// exclusive, shared or permit: changed by shared_mutex::upgrade and downgrade.
   claim_mode mode() const noexcept;
   /// While the hold is valid, nobody else can have been granted the name before then, unless the
   /// server lost its state.
   /// Moves forward with each renewal.
-  time_point expires_at() const noexcept;
+  [[nodiscard]] time_point expires_at() const noexcept;
 
   /// Requested once, before the lease can end on the server, when the hold ends other than by
   /// its release. Callbacks registered on it run on a thread of their own.
-  std::stop_token lost() const;
-  loss_reason lost_reason() const noexcept;
+  [[nodiscard]] std::stop_token lost() const;
+  [[nodiscard]] loss_reason lost_reason() const noexcept;
+  /// Requested once when somebody waits for what is held, in this process or, as far as the engine
+  /// tells (docs/locks.md), elsewhere: a polite holder leaves early. It says nothing about validity,
+  /// and stays requested when the waiter has given up. Callbacks run as those on lost().
+  [[nodiscard]] std::stop_token wanted() const;
   /// Reads the clock: false from the deadline on, whatever else the process is doing.
-  bool valid() const noexcept;
+  [[nodiscard]] bool valid() const noexcept;
   /// Throws `lost` (or `not_held`) unless valid().
   void check() const;
 
@@ -80,7 +84,7 @@ class [[nodiscard]] hold {
   releasing async_release() const noexcept;
   /// Lets go of the hold without releasing it. Throws `unsupported` where the engine's lease ends
   /// with the process, `lost` or `not_held` when there is nothing to detach.
-  receipt detach();
+  [[nodiscard]] receipt detach();
 
   /// For the library's own use: takes a granted critical section.
   explicit hold(std::shared_ptr<inner::critical_section> entered) noexcept;

@@ -46,7 +46,7 @@ class lease_record {
   std::atomic<duration::rep> deadline_ns{0};    ///< its own, beside that of its session
   std::atomic<duration::rep> held_since_ns{0};  ///< when the present hold began, for max_hold
   std::atomic<bool> want_fences{false};
-  std::atomic<bool> share{false};     ///< downgraded, and the server has not confirmed it yet
+  std::atomic<bool> share{false};  ///< downgraded, and the server has not confirmed it yet
   std::atomic<duration::rep> asked_until_ns{0};  ///< extended: what was asked for; 0: never
   std::atomic<bool> is_offer{false};  ///< a handover's short lease, not yet made the wanted one
 

@@ -128,11 +128,10 @@ void keeper::extend(const std::shared_ptr<lease_record>& record, duration lease,
   engine_->renew({&item, 1}, give_up);
   apply_renewal(record, item, clock_.now());
   if (item.outcome == seam::renewal::result::unknown) {
-    throw error{errc::unreachable,
-                "the hold of '" + record->claim.name->str() + "' was not extended: no answer",
-                {.engine = std::string{engine_->about().name},
-                 .native_code = 0,
-                 .outcome_unknown = true}};
+    throw error{
+        errc::unreachable,
+        "the hold of '" + record->claim.name->str() + "' was not extended: no answer",
+        {.engine = std::string{engine_->about().name}, .native_code = 0, .outcome_unknown = true}};
   }
   if (record->grant.session && record->fixed) stretch(*record, seam::valid_until(sent, lease));
 }

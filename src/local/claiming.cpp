@@ -27,6 +27,7 @@ void claiming::find_way_in(waiter& me) {
       }
       queue_.push_back(me);
       me.now_is = waiter::state::queued;
+      holds_.note_local_queue();
       return;
   }
 }
@@ -81,7 +82,11 @@ void claiming::lead(waiter& waiter) {
   waiter.claims_since = home_.clock().now();
   if (!waiter.asynchronous()) home_.claim_begins();
   // A writer of this process waits from now on: no further reader may join before it.
-  if (waiter.request.demand.mode == claim_mode::exclusive) holds_.note_local_writer();
+  if (waiter.request.demand.mode == claim_mode::exclusive) {
+    holds_.note_local_writer(waiter.upgrades);
+  } else if (lacks_permits(waiter)) {
+    holds_.note_local_queue();
+  }
 }
 
 entry_decision claiming::way_in(const waiter& one, bool others_before, time_point now) const {
@@ -298,6 +303,20 @@ void claiming::fail(waiter& claimant, const error& why, deferred_actions& after)
   if (claimant.claim.on_server) after.withdraw(claimant.record->claim);
   finish(claimant, waiter::state::failed, after);
   advance(after);
+}
+
+/// Those that are out in this process alone do not leave it enough.
+bool claiming::lacks_permits(const waiter& one) const {
+  const seam::demand& demand = one.request.demand;
+  return demand.mode == claim_mode::permit && demand.permits + holds_.permits() > demand.of;
+}
+
+bool claiming::anybody_waits(const critical_section& held) const {
+  const auto stands_behind = [&](const waiter& one) CROSSLOCK_REQUIRES(line_mutex) {
+    if (one.request.demand.mode != claim_mode::exclusive) return lacks_permits(one);
+    return one.upgrades != &held;
+  };
+  return !queue_.empty() || claimants_.find(stands_behind);
 }
 
 waiter* claiming::claimant_of(const owner_id& owner) const {

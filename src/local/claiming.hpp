@@ -59,6 +59,8 @@ class claiming {
   waiter* first_in_queue() const noexcept CROSSLOCK_REQUIRES(line_mutex) {
     return queue_.empty() ? nullptr : &queue_.front();
   }
+  /// Queues here, or claims what this one stands in the way of.
+  bool anybody_waits(const critical_section& held) const CROSSLOCK_REQUIRES(line_mutex);
   waiter& leave_queue() noexcept CROSSLOCK_REQUIRES(line_mutex) { return queue_.pop_front(); }
   /// A grant has ended or changed: the first of the queue is looked at again.
   void advance(deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
@@ -90,6 +92,7 @@ class claiming {
   entry_decision way_in(const waiter& one, bool others_before, time_point now) const
       CROSSLOCK_REQUIRES(line_mutex);
   bool room_for(const seam::demand& demand) const CROSSLOCK_REQUIRES(line_mutex);
+  bool lacks_permits(const waiter& one) const CROSSLOCK_REQUIRES(line_mutex);
   void leave_queue_if_over(waiter& me) CROSSLOCK_REQUIRES(line_mutex);
   void become_claimant(waiter& waiter) CROSSLOCK_REQUIRES(line_mutex);
   void new_claim(waiter& claimant) CROSSLOCK_REQUIRES(line_mutex);

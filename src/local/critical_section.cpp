@@ -42,6 +42,11 @@ std::stop_token critical_section::lost_token() const {
   return stop_->get_token();
 }
 
+std::stop_token critical_section::wanted_token() {
+  if (inherited_by_fork()) home_->check_usable();
+  return line_->wanted(*this);
+}
+
 bool critical_section::valid() const noexcept {
   if (inherited_by_fork()) return false;
   if (state_.load(std::memory_order_acquire) != state::held) return false;
@@ -171,6 +176,7 @@ void critical_section::give_way_to(critical_section& next) {
   }
   report_end(release_result::released);
   next.take_listeners_of(*this);
+  line_->hand_on_wanted(*this, next);
 }
 
 // Who listens for the loss of the hold goes on listening. One mutex after the other: nobody tells

@@ -40,6 +40,7 @@ class critical_section {
   /// lease is left, once in a tick. For one thread at a time.
   void check_again() const;
   std::stop_token lost_token() const;
+  std::stop_token wanted_token();
   loss_reason lost_reason() const noexcept { return lost_.load(std::memory_order_acquire); }
   /// Neither ended nor told lost; does not read the clock.
   bool stands() const noexcept {
@@ -103,6 +104,9 @@ class critical_section {
   // Its place among the users of the grant.
   critical_section* next_user_ CROSSLOCK_GUARDED_BY(line_mutex) = nullptr;
   critical_section** link_to_user_ CROSSLOCK_GUARDED_BY(line_mutex) = nullptr;
+
+  // Requested when somebody waits; made when first asked for.
+  std::optional<std::stop_source> wanted_ CROSSLOCK_GUARDED_BY(line_mutex);
 
   std::atomic<state> state_{state::waiting};
   std::atomic<loss_reason> lost_{loss_reason::none};

@@ -59,6 +59,12 @@ class line final : public lease_record_listener, public std::enable_shared_from_
   bool retire(critical_section& entered, local_grant* successor = nullptr) noexcept {
     return holds_.retire(entered, successor);
   }
+  /// Requested as soon as somebody waits for what is held.
+  std::stop_token wanted(critical_section& entered) { return holds_.wanted(entered); }
+  /// Who listens for it goes on listening.
+  void hand_on_wanted(const critical_section& elder, critical_section& next) {
+    holds_.hand_on_wanted(elder, next);
+  }
   receipt detach(critical_section& entered) { return holds_.detach(entered); }
   void downgrade(critical_section& entered) { holds_.downgrade(entered); }
 

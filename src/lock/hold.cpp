@@ -39,6 +39,10 @@ std::stop_token hold::lost() const {
   return critical_section_ ? critical_section_->lost_token() : std::stop_token{};
 }
 
+std::stop_token hold::wanted() const {
+  return critical_section_ ? critical_section_->wanted_token() : std::stop_token{};
+}
+
 loss_reason hold::lost_reason() const noexcept {
   return critical_section_ ? critical_section_->lost_reason() : loss_reason::none;
 }

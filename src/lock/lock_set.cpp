@@ -106,8 +106,7 @@ std::unique_ptr<joint> lock_set::acquire(const acquire_how& how,
   const acquire_how each_how{.lease = how.lease, .stop = taken->waits()};
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     // Only a loss of its own can end a wait that has neither time nor stop.
-    auto entered =
-        parts_[i].lock.acquire(each_how, ends[i], {.mode = parts_[i].mode}, endless);
+    auto entered = parts_[i].lock.acquire(each_how, ends[i], {.mode = parts_[i].mode}, endless);
     const bool held = entered != nullptr;
     if (held) taken->add(hold{std::move(entered)});
     taken->check();  // one that was lost meanwhile also ends the wait for the next
