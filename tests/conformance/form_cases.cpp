@@ -1,6 +1,8 @@
 // The same forms on every kind of lock: until stopped, and (wait, lease).
 #include "conformance/fixture.hpp"
 
+#include <future>
+
 namespace crosslock::conformance {
 namespace {
 
@@ -98,6 +100,43 @@ TEST_P(forms, a_semaphore_says_how_many_permits_are_free) {
     threads.join();
     one.release();
     EXPECT_EQ(permits.available(), 5);
+  });
+}
+
+TEST_P(forms, a_future_that_is_dropped_leaves_the_line) {
+  play([this] {
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    mutex lock{locks, "name"};
+    multi_lock several{locks, {"another", "name"}};
+    auto held = mutex{others, "name"}.acquire();
+    {
+      const auto dropped = lock.async_acquire().future();
+      const auto all_dropped = several.async_acquire().future();
+      EXPECT_TRUE(line_reaches(others, "name", 1));
+      EXPECT_TRUE(eventually([&] { return others.look("another").holders.size() == 1; }));
+    }
+    EXPECT_TRUE(line_reaches(others, "name", 0));
+    EXPECT_TRUE(eventually([&] { return others.look("another").holders.empty(); }));
+    // Assigned to, or moved from, it stays in line with the one that lives.
+    auto later = lock.async_acquire().future();
+    EXPECT_TRUE(line_reaches(others, "name", 1));
+    acquire_future<hold> kept;
+    kept = std::move(later);
+    later = {};
+    stage().sleep(20ms);
+    EXPECT_EQ(others.look("name").line.size(), 1u);
+    held.release();
+    EXPECT_TRUE(eventually([&] { return kept.wait_for(0s) == std::future_status::ready; }));
+    EXPECT_TRUE(kept.get());
+    // The user's own stop goes on to end it.
+    held = mutex{others, "name"}.acquire();
+    std::stop_source stop;
+    auto stopped = lock.async_acquire({.stop = stop.get_token()}).future();
+    EXPECT_TRUE(line_reaches(others, "name", 1));
+    stop.request_stop();
+    EXPECT_TRUE(eventually([&] { return stopped.wait_for(0s) == std::future_status::ready; }));
+    EXPECT_FALSE(stopped.get());
   });
 }
 
