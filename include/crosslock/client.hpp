@@ -68,9 +68,9 @@ class client {
   }
 
   /// Who holds the name and who waits, in order. One moment of the past: never decide by it.
-  lock_info look(std::string_view name) const;
+  [[nodiscard]] lock_info look(std::string_view name) const;
   /// Every name in use that begins with `prefix`, in the order of their bytes.
-  std::vector<lock_info> list(std::string_view prefix = {}) const;
+  [[nodiscard]] std::vector<lock_info> list(std::string_view prefix = {}) const;
   /// Frees the name by force if `owner` (from look) still holds it, and tells that holder. False
   /// when it does not hold it any more. The next fence is higher as always.
   bool break_lock(std::string_view name, owner_id owner) const;
@@ -102,7 +102,7 @@ class client {
 
  private:
   hold acquire(std::string_view name) const;
-  std::optional<hold> try_acquire(std::string_view name) const;
+  [[nodiscard]] std::optional<hold> try_acquire(std::string_view name) const;
 
   template <class Fn>
   static decltype(auto) call(Fn&& fn, hold& held) {
@@ -118,9 +118,9 @@ class client {
 
 /// Connects to the engine the URL names. Retries as options::retry says; throws `invalid_url`,
 /// `unsupported` (the engine is not built in or linked), `unreachable`, `denied`, ...
-client connect(std::string_view url, options options = {});
+[[nodiscard]] client connect(std::string_view url, options options = {});
 
 /// Connects to CROSSLOCK_URL; without it to the embedded engine (SQLite) at its default place.
-client connect(options options = {});
+[[nodiscard]] client connect(options options = {});
 
 }  // namespace crosslock

@@ -41,46 +41,47 @@ class mutex {
 
   // The standard way.
   void lock();
-  bool try_lock();
+  [[nodiscard]] bool try_lock();
   template <class Rep, class Period>
-  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
+  [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
     return lock_within(wait_time(wait));
   }
   template <class Clock, class Duration>
-  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
+  [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
     return lock_within(time_left(end));
   }
   void unlock() noexcept;
   /// Of the hold taken by lock(). Throws `not_held` when there is none.
-  crosslock::fence fence() const;
-  std::stop_token lost() const;
-  time_point expires_at() const;
+  [[nodiscard]] crosslock::fence fence() const;
+  [[nodiscard]] std::stop_token lost() const;
+  [[nodiscard]] time_point expires_at() const;
   /// As those of a hold. Without one valid() is false, and check() throws `not_held`.
-  bool valid() const noexcept;
+  [[nodiscard]] bool valid() const noexcept;
   void check() const;
 
   // The rich way.
   hold acquire(acquire_how how = {});  ///< with a stop_token: use the form below
   template <std::same_as<std::stop_token> Stop>
-  std::optional<hold> acquire(Stop stop) {  // a template, so that acquire({}) is the form above
+  [[nodiscard]] std::optional<hold> acquire(
+      Stop stop) {  // a template, so that acquire({}) is the form above
     return acquire_until_stopped(std::move(stop));
   }
-  std::optional<hold> try_acquire(acquire_how how = {});
+  [[nodiscard]] std::optional<hold> try_acquire(acquire_how how = {});
   template <class Rep, class Period>
-  std::optional<hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
-                                      acquire_how how = {}) {
+  [[nodiscard]] std::optional<hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
+                                                    acquire_how how = {}) {
     return acquire_within(wait_time(wait), std::move(how));
   }
   /// Waits at most `wait`; the hold then ends after `lease` at the latest and is not renewed.
   template <class Rep, class Period, class Rep2, class Period2>
-  std::optional<hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
-                                      const std::chrono::duration<Rep2, Period2>& lease,
-                                      std::stop_token stop = {}) {
+  [[nodiscard]] std::optional<hold> try_acquire_for(
+      const std::chrono::duration<Rep, Period>& wait,
+      const std::chrono::duration<Rep2, Period2>& lease, std::stop_token stop = {}) {
     return acquire_within(wait_time(wait), {.lease = wait_time(lease), .stop = std::move(stop)});
   }
   template <class Clock, class Duration>
-  std::optional<hold> try_acquire_until(const std::chrono::time_point<Clock, Duration>& end,
-                                        acquire_how how = {}) {
+  [[nodiscard]] std::optional<hold> try_acquire_until(
+      const std::chrono::time_point<Clock, Duration>& end, acquire_how how = {}) {
     return acquire_within(time_left(end), std::move(how));
   }
   /// Never blocks the caller. `done` is called exactly once, by options::executor. Without
