@@ -69,7 +69,9 @@ class client {
 
   /// Who holds the name and who waits, in order. One moment of the past: never decide by it.
   [[nodiscard]] lock_info look(std::string_view name) const;
-  /// Every name in use that begins with `prefix`, in the order of their bytes.
+  /// Every name in use that begins with `prefix`, in the order of their bytes. Names that the
+  /// library keeps for itself, such as those of elections, are shown only to who asks for them by a
+  /// prefix that begins with `crosslock:{`.
   [[nodiscard]] std::vector<lock_info> list(std::string_view prefix = {}) const;
   /// Frees the name by force if `owner` (from look) still holds it, and tells that holder. False
   /// when it does not hold it any more. The next fence is higher as always.

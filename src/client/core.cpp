@@ -154,7 +154,11 @@ lock_info core::look(std::string_view name) {
 
 std::vector<lock_info> core::list(std::string_view prefix) {
   check_usable();
+  constexpr std::string_view reserved = "crosslock:{";  // lock_name.hpp
   auto found = engine().list(settings().prefix + std::string{prefix}, give_up());
+  if (!prefix.starts_with(reserved)) {
+    std::erase_if(found, [&](const lock_info& info) { return info.name.starts_with(reserved); });
+  }
   for (lock_info& info : found) strip_prefix(info);
   return found;
 }
