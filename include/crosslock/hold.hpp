@@ -58,7 +58,7 @@ class [[nodiscard]] hold {
   [[nodiscard]] std::stop_token lost() const;
   [[nodiscard]] loss_reason lost_reason() const noexcept;
   /// Requested once when somebody waits for what is held, in this process or, as far as the engine
-  /// tells (docs/locks.md), elsewhere: a polite holder leaves early. It says nothing about validity,
+  /// tells (docs/locks.md), elsewhere: a polite holder leaves early. Says nothing about validity,
   /// and stays requested when the waiter has given up. Callbacks run as those on lost().
   [[nodiscard]] std::stop_token wanted() const;
   /// Reads the clock: false from the deadline on, whatever else the process is doing.

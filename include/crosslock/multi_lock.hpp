@@ -92,8 +92,8 @@ struct acquire_plan<multi_hold> {
 /// twice is taken once, exclusively if either is.
 ///
 /// That holds among multi_locks. A thread that has locked one of the names by other means, and then
-/// waits without end, gets `would_deadlock`, as with two mutexes of one name; and whoever takes locks one by one while holding a
-/// multi_lock can close a circle, as with any locks.
+/// waits without end, gets `would_deadlock`, as with two mutexes of one name; and whoever takes
+/// locks one by one while holding a multi_lock can close a circle, as with any locks.
 ///
 /// Waiting times count for all together. When one cannot be had (busy, out of time, stopped, an
 /// error), those that were taken are released before the call returns; `lost` is thrown when one

@@ -19,10 +19,10 @@ namespace crosslock {
 ///
 /// | state | lock() | try_lock() | unlock() | fence(), lost() | valid() |
 /// |---|---|---|---|---|---|
-/// | free | returns holding | true | nothing; observer hears `not_held` | throw `not_held` | false |
+/// | free | returns holding | true | nothing; observer: `not_held` | throw `not_held` | false |
 /// | held by this thread's lock() | throws | throws | frees it | of this hold | true |
 /// | held by anyone else | waits | false | of this object: frees it | of that hold | of that hold |
-/// | lost by this thread, not unlocked | throws | throws | observer hears `lost` | requested | false |
+/// | lost by this thread, not unlocked | throws | throws | observer: `lost` | requested | false |
 ///
 /// What lock() and try_lock() throw there is `would_deadlock`.
 ///
