@@ -56,6 +56,7 @@ class local_grant final : public lease_record,
   std::int64_t more_last CROSSLOCK_GUARDED_BY(line_mutex) = 0;
   bool wanted CROSSLOCK_GUARDED_BY(line_mutex) = false;       ///< or nobody would tell
   bool others_wait CROSSLOCK_GUARDED_BY(line_mutex) = false;  ///< for certain, elsewhere
+  bool watched CROSSLOCK_GUARDED_BY(line_mutex) = false;      ///< a user wants to hear of that
   bool listens CROSSLOCK_GUARDED_BY(line_mutex) = false;      ///< the engine was asked to tell
   std::uint32_t passes_while_wanted CROSSLOCK_GUARDED_BY(line_mutex) = 0;
   time_point wanted_since CROSSLOCK_GUARDED_BY(line_mutex){};
