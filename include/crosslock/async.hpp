@@ -41,6 +41,8 @@ struct acquire_plan<hold> {
   std::int32_t permits = 1;
   std::int32_t of = 1;
   continuation_executor executor{};
+  /// An upgrade: the shared critical section in whose place the next one comes.
+  std::shared_ptr<critical_section> upgrades{};
 
   /// Throws `not_held` the second time.
   void start(acquire_callback done);
@@ -139,12 +141,44 @@ class [[nodiscard]] acquire_awaiter {
 
 }  // namespace inner
 
+/// The future of an acquire. Destroyed before it was asked, it lets the claim leave the line, and a
+/// hold that is already on its way is released. Moved into a plain std::future it is one: then
+/// nobody notices when that is dropped, and the hold is released when it comes.
+template <class Held>
+class [[nodiscard]] acquire_future : public std::future<std::optional<Held>> {
+ public:
+  acquire_future() noexcept = default;
+  acquire_future(acquire_future&&) noexcept = default;
+  acquire_future& operator=(acquire_future&& other) noexcept {
+    if (this == &other) return *this;
+    leave_line();
+    std::future<std::optional<Held>>::operator=(std::move(other));
+    stop_ = std::move(other.stop_);
+    return *this;
+  }
+  acquire_future(const acquire_future&) = delete;
+  acquire_future& operator=(const acquire_future&) = delete;
+  ~acquire_future() { leave_line(); }
+
+  /// For the library's own use.
+  acquire_future(std::future<std::optional<Held>> later,
+                 std::shared_ptr<inner::joined_stop> stop) noexcept
+      : std::future<std::optional<Held>>{std::move(later)}, stop_{std::move(stop)} {}
+
+ private:
+  void leave_line() noexcept {
+    if (stop_ && this->valid()) stop_->request();
+  }
+
+  std::shared_ptr<inner::joined_stop> stop_;
+};
+
 /// An acquire that is described but has not begun: what a lock's `async_acquire` returns. It begins
 /// once, in one of three ways, each of which returns at once and takes no thread while it waits; a
 /// waiting time counts from then. One that is never begun does nothing.
 ///
 ///     lock.async_acquire().start([](crosslock::acquire_result result) { ... });
-///     std::future<std::optional<hold>> later = lock.async_acquire().future();
+///     crosslock::acquire_future<hold> later = lock.async_acquire().future();
 ///     std::optional<hold> held = co_await lock.async_acquire({}, 2s);
 ///
 /// Empty means out of time or stopped (acquire_how::stop); a failure is an exception. The lock
@@ -176,9 +210,8 @@ class [[nodiscard]] acquisition {
   /// `done` is called exactly once, unless this throws: `closed`, `forked`, `invalid_lease`.
   void start(callback done) && { plan_.start(std::move(done)); }
 
-  /// Every failure is in the future. If the future is destroyed first, a hold that still comes is
-  /// released at once.
-  std::future<std::optional<Held>> future() &&;
+  /// Every failure is in the future.
+  acquire_future<Held> future() &&;
 
   /// A coroutine of any type can await it. When the coroutine is destroyed while it waits, the
   /// claim leaves the line, and a hold that is already on its way is released. As with everything
@@ -197,11 +230,14 @@ class [[nodiscard]] acquisition {
 };
 
 template <class Held>
-std::future<std::optional<Held>> acquisition<Held>::future() && {
+acquire_future<Held> acquisition<Held>::future() && {
   const auto promise = std::make_shared<std::promise<std::optional<Held>>>();
-  auto result = promise->get_future();
+  const auto stop = std::make_shared<inner::joined_stop>(plan_.how.stop);
+  acquire_future<Held> result{promise->get_future(), stop};
+  plan_.how.stop = stop->token();
   try {
-    std::move(*this).start([promise](acquire_outcome<Held> outcome) {
+    // The stop is kept: a plain future may have been made of the result.
+    std::move(*this).start([promise, stop](acquire_outcome<Held> outcome) {
       if (outcome.failure) {
         promise->set_exception(outcome.failure);
       } else {

@@ -44,16 +44,18 @@ class barrier {
   void enter();
   /// False when stopped, or out of time: then this member is outside, and the round, if it had
   /// joined one, is broken.
-  bool enter(std::stop_token stop);
+  [[nodiscard]] bool enter(std::stop_token stop);
   template <class Rep, class Period>
-  bool enter_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
+  [[nodiscard]] bool enter_for(const std::chrono::duration<Rep, Period>& wait,
+                               std::stop_token stop = {}) {
     return enter_within(wait_time(wait), std::move(stop));
   }
 
   void leave();
-  bool leave(std::stop_token stop);
+  [[nodiscard]] bool leave(std::stop_token stop);
   template <class Rep, class Period>
-  bool leave_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) {
+  [[nodiscard]] bool leave_for(const std::chrono::duration<Rep, Period>& wait,
+                               std::stop_token stop = {}) {
     return leave_within(wait_time(wait), std::move(stop));
   }
 

@@ -17,7 +17,21 @@
 namespace crosslock {
 
 namespace inner {
+
 class core;
+
+/// The hold belongs to the thread that runs a function under it, until that returns.
+class run_mark {
+ public:
+  explicit run_mark(const hold& held) noexcept;
+  ~run_mark();
+  run_mark(const run_mark&) = delete;
+  run_mark& operator=(const run_mark&) = delete;
+
+ private:
+  std::weak_ptr<critical_section> held_;  // the function may give it away
+};
+
 }  // namespace inner
 
 /// A handle: copies share one connection. Locks and holds keep it open, so destroying the client
@@ -27,10 +41,12 @@ class core;
 class client {
  public:
   /// While the hold is valid at most one thread in the whole cluster is in `fn(hold&)` or `fn()`.
-  /// Waits for the lock, returns what fn returns, and frees the lock also when fn throws.
+  /// Waits for the lock, returns what fn returns, and frees the lock also when fn throws. From
+  /// within `fn` of the same name it throws `would_deadlock`.
   template <class Fn>
   decltype(auto) run(std::string_view name, Fn&& fn) const {
     auto held = acquire(name);
+    const inner::run_mark mark{held};
     return call(std::forward<Fn>(fn), held);
   }
 
@@ -41,18 +57,22 @@ class client {
     using result = std::decay_t<decltype(call(std::forward<Fn>(fn), *held))>;
     if constexpr (std::is_void_v<result>) {
       if (!held) return false;
+      const inner::run_mark mark{*held};
       call(std::forward<Fn>(fn), *held);
       return true;
     } else {
       if (!held) return std::optional<result>{};
+      const inner::run_mark mark{*held};
       return std::optional<result>{call(std::forward<Fn>(fn), *held)};
     }
   }
 
   /// Who holds the name and who waits, in order. One moment of the past: never decide by it.
-  lock_info look(std::string_view name) const;
-  /// Every name in use that begins with `prefix`, in the order of their bytes.
-  std::vector<lock_info> list(std::string_view prefix = {}) const;
+  [[nodiscard]] lock_info look(std::string_view name) const;
+  /// Every name in use that begins with `prefix`, in the order of their bytes. Names that the
+  /// library keeps for itself, such as those of elections, are shown only to who asks for them by a
+  /// prefix that begins with `crosslock:{`.
+  [[nodiscard]] std::vector<lock_info> list(std::string_view prefix = {}) const;
   /// Frees the name by force if `owner` (from look) still holds it, and tells that holder. False
   /// when it does not hold it any more. The next fence is higher as always.
   bool break_lock(std::string_view name, owner_id owner) const;
@@ -84,7 +104,7 @@ class client {
 
  private:
   hold acquire(std::string_view name) const;
-  std::optional<hold> try_acquire(std::string_view name) const;
+  [[nodiscard]] std::optional<hold> try_acquire(std::string_view name) const;
 
   template <class Fn>
   static decltype(auto) call(Fn&& fn, hold& held) {
@@ -100,9 +120,9 @@ class client {
 
 /// Connects to the engine the URL names. Retries as options::retry says; throws `invalid_url`,
 /// `unsupported` (the engine is not built in or linked), `unreachable`, `denied`, ...
-client connect(std::string_view url, options options = {});
+[[nodiscard]] client connect(std::string_view url, options options = {});
 
 /// Connects to CROSSLOCK_URL; without it to the embedded engine (SQLite) at its default place.
-client connect(options options = {});
+[[nodiscard]] client connect(options options = {});
 
 }  // namespace crosslock

@@ -43,19 +43,20 @@ class count_down_latch {
   /// Throws `conflict` for n below one.
   void count_down(std::int32_t n = 1);
   /// What is left; a moment later it may be less.
-  std::int32_t count() const;
-  bool try_wait() const { return count() == 0; }
+  [[nodiscard]] std::int32_t count() const;
+  [[nodiscard]] bool try_wait() const { return count() == 0; }
 
   void wait() const;
   /// False when stopped, or out of time.
-  bool wait(std::stop_token stop) const;
+  [[nodiscard]] bool wait(std::stop_token stop) const;
   template <class Rep, class Period>
-  bool wait_for(const std::chrono::duration<Rep, Period>& wait, std::stop_token stop = {}) const {
+  [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& wait,
+                              std::stop_token stop = {}) const {
     return wait_within(wait_time(wait), std::move(stop));
   }
   template <class Clock, class Duration>
-  bool wait_until(const std::chrono::time_point<Clock, Duration>& end,
-                  std::stop_token stop = {}) const {
+  [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& end,
+                                std::stop_token stop = {}) const {
     return wait_within(time_left(end), std::move(stop));
   }
 

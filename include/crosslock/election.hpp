@@ -12,6 +12,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace crosslock {
@@ -42,9 +43,9 @@ class [[nodiscard]] leadership {
   leadership& operator=(const leadership&) = delete;
   ~leadership();
 
-  crosslock::fence fence() const noexcept { return held_.fence(); }
-  bool valid() const noexcept { return held_.valid(); }
-  std::stop_token lost() const { return held_.lost(); }
+  [[nodiscard]] crosslock::fence fence() const noexcept { return held_.fence(); }
+  [[nodiscard]] bool valid() const noexcept { return held_.valid(); }
+  [[nodiscard]] std::stop_token lost() const { return held_.lost(); }
   /// Throws `lost` or `not_held` unless valid().
   void check() const { held_.check(); }
   /// The hold behind it, for a fenced_register for example.
@@ -85,13 +86,14 @@ class election {
   /// Waits until it leads, and `value` is there for others to see.
   leadership campaign(const std::string& value, const acquire_how& how = {});
   /// Empty when somebody else leads, or stopped, or out of time.
-  std::optional<leadership> try_campaign(const std::string& value, const acquire_how& how = {}) {
+  [[nodiscard]] std::optional<leadership> try_campaign(const std::string& value,
+                                                       const acquire_how& how = {}) {
     return campaign_within(duration::zero(), value, how);
   }
   template <class Rep, class Period>
-  std::optional<leadership> campaign_for(const std::string& value,
-                                         const std::chrono::duration<Rep, Period>& wait,
-                                         const acquire_how& how = {}) {
+  [[nodiscard]] std::optional<leadership> campaign_for(
+      const std::string& value, const std::chrono::duration<Rep, Period>& wait,
+      const acquire_how& how = {}) {
     return campaign_within(wait_time(wait), value, how);
   }
   /// Never blocks the caller. `done` is called exactly once, by options::executor, which also makes
@@ -101,17 +103,33 @@ class election {
 
   /// Who leads now. Empty when nobody does, or a new leader has not proclaimed anything yet. One
   /// that has died is seen until its lease ends, and not longer.
-  std::optional<leader_info> leader() const;
+  [[nodiscard]] std::optional<leader_info> leader() const;
 
   /// Calls fn, on this thread, for who leads now and then for every new leader and every new value,
   /// until stopped. A term that is over before it could be seen is left out, and so are values that
-  /// were replaced at once; an older term never comes after a newer one. That nobody leads is not
-  /// told. What fn throws is thrown on.
-  void observe(std::stop_token stop, const std::function<void(const leader_info&)>& fn) const;
+  /// were replaced at once; an older term never comes after a newer one. What fn throws is thrown
+  /// on.
+  ///
+  /// An fn that takes a `const std::optional<leader_info>&` is also told, by an empty one, when
+  /// nobody leads: now, or any more. For that it looks every options::look_every, and a leader that
+  /// has died leads until its lease ends.
+  template <class Fn>
+  void observe(std::stop_token stop, Fn&& fn) const {
+    if constexpr (std::is_invocable_v<Fn&, const std::optional<leader_info>&>) {
+      observe_terms(std::move(stop), std::ref(fn), true);
+    } else {
+      observe_terms(
+          std::move(stop), [&fn](const std::optional<leader_info>& now) { std::invoke(fn, *now); },
+          false);
+    }
+  }
 
   const lock_name& name() const noexcept;
 
  private:
+  void observe_terms(std::stop_token stop,
+                     const std::function<void(const std::optional<leader_info>&)>& fn,
+                     bool vacancies) const;
   std::optional<leadership> campaign_within(duration wait, const std::string& value,
                                             const acquire_how& how);
 

@@ -1,6 +1,7 @@
 // The one exception type of crosslock, and its error codes.
 #pragma once
 
+#include <iosfwd>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -12,7 +13,7 @@ enum class errc {
   invalid_name = 1,  ///< empty, too long, not UTF-8, a control character, or reserved
   invalid_lease,     ///< a lease or waiting time that is out of range
   invalid_url,       ///< the URL could not be parsed, or has an option nobody knows
-  would_deadlock,    ///< this thread's own lock() already holds this mutex
+  would_deadlock,    ///< this thread would wait for what it holds by its own lock() or run
   upgrade_conflict,  ///< another exclusive claim stands before the upgrade
   conflict,          ///< something of another shape is stored under that name
   not_held,          ///< there is nothing to release
@@ -32,6 +33,9 @@ enum class errc {
 
 const std::error_category& error_category() noexcept;
 std::error_code make_error_code(errc code) noexcept;
+/// Its name, as it is written here.
+std::string_view to_string(errc code) noexcept;
+std::ostream& operator<<(std::ostream& out, errc shown);
 
 /// Everything that fails in crosslock throws this one type; ask it questions instead of catching
 /// a hierarchy. The text names the input at fault and what to do, and never contains a password.

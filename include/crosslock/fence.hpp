@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <iosfwd>
 #include <limits>
 #include <string>
 
@@ -28,5 +29,7 @@ class fence {
  private:
   std::int64_t value_ = 0;
 };
+
+std::ostream& operator<<(std::ostream& out, fence shown);
 
 }  // namespace crosslock

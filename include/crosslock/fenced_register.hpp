@@ -43,13 +43,13 @@ class fenced_register {
   ~fenced_register();
 
   /// The value as it is now; empty when a newer fence was here.
-  std::optional<std::string> open(const hold& held);
-  std::optional<std::string> open(crosslock::fence token);
+  [[nodiscard]] std::optional<std::string> open(const hold& held);
+  [[nodiscard]] std::optional<std::string> open(crosslock::fence token);
   /// False, and nothing changed, when a newer fence was here.
-  bool write(const hold& held, const std::string& value);
-  bool write(crosslock::fence token, const std::string& value);
+  [[nodiscard]] bool write(const hold& held, const std::string& value);
+  [[nodiscard]] bool write(crosslock::fence token, const std::string& value);
   /// Needs no fence, and decides nothing.
-  reading read() const;
+  [[nodiscard]] reading read() const;
 
   const lock_name& name() const noexcept;
 

@@ -44,23 +44,35 @@ class [[nodiscard]] hold {
   ~hold();
 
   const lock_name& name() const;
-  crosslock::fence fence() const noexcept;
+  [[nodiscard]] crosslock::fence fence() const noexcept;
   owner_id owner() const noexcept;
   /// exclusive, shared or permit: changed by shared_mutex::upgrade and downgrade.
   claim_mode mode() const noexcept;
   /// While the hold is valid, nobody else can have been granted the name before then, unless the
   /// server lost its state.
   /// Moves forward with each renewal.
-  time_point expires_at() const noexcept;
+  [[nodiscard]] time_point expires_at() const noexcept;
 
   /// Requested once, before the lease can end on the server, when the hold ends other than by
   /// its release. Callbacks registered on it run on a thread of their own.
-  std::stop_token lost() const;
-  loss_reason lost_reason() const noexcept;
+  [[nodiscard]] std::stop_token lost() const;
+  [[nodiscard]] loss_reason lost_reason() const noexcept;
+  /// Requested once when somebody waits for what is held, in this process or, as far as the engine
+  /// tells (docs/locks.md), elsewhere: a polite holder leaves early. Says nothing about validity,
+  /// and stays requested when the waiter has given up. Callbacks run as those on lost().
+  [[nodiscard]] std::stop_token wanted() const;
   /// Reads the clock: false from the deadline on, whatever else the process is doing.
-  bool valid() const noexcept;
+  [[nodiscard]] bool valid() const noexcept;
   /// Throws `lost` (or `not_held`) unless valid().
   void check() const;
+
+  /// Asks the server, now, for at least `lease` from now on; without it for the client's own. Never
+  /// shortens. A fixed lease stays fixed and ends later; one that is renewed goes on being renewed.
+  /// Returns expires_at(), which lies before that by a margin, and on engines whose lease is a
+  /// session not behind the end of that. Readers of one process that share a grant share this.
+  /// Throws `lost`, `not_held`, `invalid_lease`; and when no answer came: then nothing has changed
+  /// here, and the hold ends when it would have ended.
+  time_point extend(std::optional<duration> lease = std::nullopt);
 
   /// Waits for the server's answer.
   release_result release() noexcept;
@@ -72,10 +84,13 @@ class [[nodiscard]] hold {
   releasing async_release() const noexcept;
   /// Lets go of the hold without releasing it. Throws `unsupported` where the engine's lease ends
   /// with the process, `lost` or `not_held` when there is nothing to detach.
-  receipt detach();
+  [[nodiscard]] receipt detach();
 
   /// For the library's own use: takes a granted critical section.
   explicit hold(std::shared_ptr<inner::critical_section> entered) noexcept;
+  const std::shared_ptr<inner::critical_section>& critical_section() const noexcept {
+    return critical_section_;
+  }
 
  private:
   friend class shared_mutex;

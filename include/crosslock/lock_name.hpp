@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstddef>
+#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -35,5 +36,7 @@ class lock_name {
 
   std::string text_;
 };
+
+std::ostream& operator<<(std::ostream& out, const lock_name& shown);
 
 }  // namespace crosslock

@@ -6,6 +6,7 @@
 #include <crosslock/hold.hpp>
 #include <crosslock/wait.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
@@ -37,17 +38,17 @@ class [[nodiscard]] multi_hold {
   ~multi_hold();
 
   /// One for each element, in the order in which they were given.
-  std::vector<crosslock::fence> fences() const;
+  [[nodiscard]] std::vector<crosslock::fence> fences() const;
   std::size_t size() const noexcept;  ///< how many were given; 0 when moved from
   /// The earliest end of all.
-  time_point expires_at() const noexcept;
+  [[nodiscard]] time_point expires_at() const noexcept;
 
   /// Requested once, when the first of them is lost.
-  std::stop_token lost() const;
+  [[nodiscard]] std::stop_token lost() const;
   /// Of the first, in the order of taking, that was lost.
-  loss_reason lost_reason() const noexcept;
+  [[nodiscard]] loss_reason lost_reason() const noexcept;
   /// Reads the clock: true as long as every one of them is valid.
-  bool valid() const noexcept;
+  [[nodiscard]] bool valid() const noexcept;
   /// Throws `lost`, naming the one that is, or `not_held`, unless valid().
   void check() const;
 
@@ -90,9 +91,9 @@ struct acquire_plan<multi_hold> {
 /// each other, in whatever order their elements were given. The same name on the same server given
 /// twice is taken once, exclusively if either is.
 ///
-/// That holds among multi_locks. A thread that already holds one of the names by other means waits
-/// for itself, as with two mutexes of one name; and whoever takes locks one by one while holding a
-/// multi_lock can close a circle, as with any locks.
+/// That holds among multi_locks. A thread that has locked one of the names by other means, and then
+/// waits without end, gets `would_deadlock`, as with two mutexes of one name; and whoever takes
+/// locks one by one while holding a multi_lock can close a circle, as with any locks.
 ///
 /// Waiting times count for all together. When one cannot be had (busy, out of time, stopped, an
 /// error), those that were taken are released before the call returns; `lost` is thrown when one
@@ -119,33 +120,43 @@ class multi_lock {
 
   // The standard way: TimedLockable, as mutex is.
   void lock();
-  bool try_lock();
+  [[nodiscard]] bool try_lock();
   template <class Rep, class Period>
-  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
+  [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
     return lock_within(wait_time(wait));
   }
   template <class Clock, class Duration>
-  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
+  [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
     return lock_within(time_left(end));
   }
   void unlock() noexcept;
   /// Of the hold taken by lock(). Throw `not_held` when there is none.
-  std::vector<crosslock::fence> fences() const;
-  std::stop_token lost() const;
+  [[nodiscard]] std::vector<crosslock::fence> fences() const;
+  [[nodiscard]] std::stop_token lost() const;
 
   // The rich way.
   multi_hold acquire(acquire_how how = {});
-  std::optional<multi_hold> try_acquire(acquire_how how = {}) {
+  template <std::same_as<std::stop_token> Stop>
+  [[nodiscard]] std::optional<multi_hold> acquire(Stop stop) {
+    return acquire_within(std::nullopt, {.stop = std::move(stop)});
+  }
+  [[nodiscard]] std::optional<multi_hold> try_acquire(acquire_how how = {}) {
     return acquire_within(duration::zero(), std::move(how));
   }
   template <class Rep, class Period>
-  std::optional<multi_hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
-                                            acquire_how how = {}) {
+  [[nodiscard]] std::optional<multi_hold> try_acquire_for(
+      const std::chrono::duration<Rep, Period>& wait, acquire_how how = {}) {
     return acquire_within(wait_time(wait), std::move(how));
   }
+  template <class Rep, class Period, class Rep2, class Period2>
+  [[nodiscard]] std::optional<multi_hold> try_acquire_for(
+      const std::chrono::duration<Rep, Period>& wait,
+      const std::chrono::duration<Rep2, Period2>& lease, std::stop_token stop = {}) {
+    return acquire_within(wait_time(wait), {.lease = wait_time(lease), .stop = std::move(stop)});
+  }
   template <class Clock, class Duration>
-  std::optional<multi_hold> try_acquire_until(const std::chrono::time_point<Clock, Duration>& end,
-                                              acquire_how how = {}) {
+  [[nodiscard]] std::optional<multi_hold> try_acquire_until(
+      const std::chrono::time_point<Clock, Duration>& end, acquire_how how = {}) {
     return acquire_within(time_left(end), std::move(how));
   }
   /// Never blocks the caller: see async.hpp. What goes on between the first lock and the last runs

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,5 +33,7 @@ class owner_id {
  private:
   bytes_type bytes_{};
 };
+
+std::ostream& operator<<(std::ostream& out, const owner_id& shown);
 
 }  // namespace crosslock

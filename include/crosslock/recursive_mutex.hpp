@@ -27,22 +27,26 @@ class recursive_mutex {
   ~recursive_mutex();
 
   void lock();
-  bool try_lock();
+  [[nodiscard]] bool try_lock();
   template <class Rep, class Period>
-  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
+  [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
     return lock_within(wait_time(wait));
   }
   template <class Clock, class Duration>
-  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
+  [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
     return lock_within(time_left(end));
   }
   void unlock() noexcept;
 
   /// Of this thread's hold; throws `not_held` when it has none.
-  crosslock::fence fence() const;
-  std::stop_token lost() const;
+  [[nodiscard]] crosslock::fence fence() const;
+  [[nodiscard]] std::stop_token lost() const;
+  [[nodiscard]] time_point expires_at() const;
+  /// As those of a hold. Without one valid() is false, and check() throws `not_held`.
+  [[nodiscard]] bool valid() const noexcept;
+  void check() const;
   /// How often this thread holds it; 0 when it does not.
-  std::size_t depth() const noexcept;
+  [[nodiscard]] std::size_t depth() const noexcept;
 
   const lock_name& name() const noexcept;
 

@@ -35,61 +35,87 @@ class shared_mutex {
 
   // The standard way: one writer.
   void lock();
-  bool try_lock();
+  [[nodiscard]] bool try_lock();
   template <class Rep, class Period>
-  bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
+  [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& wait) {
     return lock_within(wait_time(wait), claim_mode::exclusive);
   }
   template <class Clock, class Duration>
-  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
+  [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
     return lock_within(time_left(end), claim_mode::exclusive);
   }
   void unlock() noexcept;
 
   // The standard way: many readers.
   void lock_shared();
-  bool try_lock_shared();
+  [[nodiscard]] bool try_lock_shared();
   template <class Rep, class Period>
-  bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait) {
+  [[nodiscard]] bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& wait) {
     return lock_within(wait_time(wait), claim_mode::shared);
   }
   template <class Clock, class Duration>
-  bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& end) {
+  [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& end) {
     return lock_within(time_left(end), claim_mode::shared);
   }
   void unlock_shared() noexcept;
 
   /// Of this thread's hold taken by lock() or lock_shared(). Throws `not_held` when there is none.
-  crosslock::fence fence() const;
-  std::stop_token lost() const;
+  [[nodiscard]] crosslock::fence fence() const;
+  [[nodiscard]] std::stop_token lost() const;
+  [[nodiscard]] time_point expires_at() const;
+  /// As those of a hold. Without one valid() is false, and check() throws `not_held`.
+  [[nodiscard]] bool valid() const noexcept;
+  void check() const;
 
   // The rich way, as in mutex.
   hold acquire(acquire_how how = {}) { return acquire_or_throw(how, claim_mode::exclusive); }
-  std::optional<hold> try_acquire(acquire_how how = {}) {
+  template <std::same_as<std::stop_token> Stop>
+  [[nodiscard]] std::optional<hold> acquire(Stop stop) {
+    return acquire_within(duration::max(), {.stop = std::move(stop)}, claim_mode::exclusive);
+  }
+  [[nodiscard]] std::optional<hold> try_acquire(acquire_how how = {}) {
     return acquire_within(duration::zero(), std::move(how), claim_mode::exclusive);
   }
+  template <class Rep, class Period, class Rep2, class Period2>
+  [[nodiscard]] std::optional<hold> try_acquire_for(
+      const std::chrono::duration<Rep, Period>& wait,
+      const std::chrono::duration<Rep2, Period2>& lease, std::stop_token stop = {}) {
+    return acquire_within(wait_time(wait), {.lease = wait_time(lease), .stop = std::move(stop)},
+                          claim_mode::exclusive);
+  }
   template <class Rep, class Period>
-  std::optional<hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
-                                      acquire_how how = {}) {
+  [[nodiscard]] std::optional<hold> try_acquire_for(const std::chrono::duration<Rep, Period>& wait,
+                                                    acquire_how how = {}) {
     return acquire_within(wait_time(wait), std::move(how), claim_mode::exclusive);
   }
   template <class Clock, class Duration>
-  std::optional<hold> try_acquire_until(const std::chrono::time_point<Clock, Duration>& end,
-                                        acquire_how how = {}) {
+  [[nodiscard]] std::optional<hold> try_acquire_until(
+      const std::chrono::time_point<Clock, Duration>& end, acquire_how how = {}) {
     return acquire_within(time_left(end), std::move(how), claim_mode::exclusive);
   }
   hold acquire_shared(acquire_how how = {}) { return acquire_or_throw(how, claim_mode::shared); }
-  std::optional<hold> try_acquire_shared(acquire_how how = {}) {
+  template <std::same_as<std::stop_token> Stop>
+  [[nodiscard]] std::optional<hold> acquire_shared(Stop stop) {
+    return acquire_within(duration::max(), {.stop = std::move(stop)}, claim_mode::shared);
+  }
+  [[nodiscard]] std::optional<hold> try_acquire_shared(acquire_how how = {}) {
     return acquire_within(duration::zero(), std::move(how), claim_mode::shared);
   }
+  template <class Rep, class Period, class Rep2, class Period2>
+  [[nodiscard]] std::optional<hold> try_acquire_shared_for(
+      const std::chrono::duration<Rep, Period>& wait,
+      const std::chrono::duration<Rep2, Period2>& lease, std::stop_token stop = {}) {
+    return acquire_within(wait_time(wait), {.lease = wait_time(lease), .stop = std::move(stop)},
+                          claim_mode::shared);
+  }
   template <class Rep, class Period>
-  std::optional<hold> try_acquire_shared_for(const std::chrono::duration<Rep, Period>& wait,
-                                             acquire_how how = {}) {
+  [[nodiscard]] std::optional<hold> try_acquire_shared_for(
+      const std::chrono::duration<Rep, Period>& wait, acquire_how how = {}) {
     return acquire_within(wait_time(wait), std::move(how), claim_mode::shared);
   }
   template <class Clock, class Duration>
-  std::optional<hold> try_acquire_shared_until(const std::chrono::time_point<Clock, Duration>& end,
-                                               acquire_how how = {}) {
+  [[nodiscard]] std::optional<hold> try_acquire_shared_until(
+      const std::chrono::time_point<Clock, Duration>& end, acquire_how how = {}) {
     return acquire_within(time_left(end), std::move(how), claim_mode::shared);
   }
 
@@ -122,11 +148,24 @@ class shared_mutex {
   void upgrade(hold& held, std::stop_token stop = {});
   /// False when it has not become exclusive in time: it is shared as before.
   template <class Rep, class Period>
-  bool try_upgrade_for(hold& held, const std::chrono::duration<Rep, Period>& wait,
-                       std::stop_token stop = {}) {
+  [[nodiscard]] bool try_upgrade_for(hold& held, const std::chrono::duration<Rep, Period>& wait,
+                                     std::stop_token stop = {}) {
     return upgrade_within(held, wait_time(wait), std::move(stop));
   }
-  bool try_upgrade(hold& held) { return upgrade_within(held, duration::zero(), {}); }
+  [[nodiscard]] bool try_upgrade(hold& held) { return upgrade_within(held, duration::zero(), {}); }
+  /// The same without blocking the caller, to be begun by a callback, a future or co_await (see
+  /// async.hpp): an exclusive hold of its own, which takes the place of `held`. That one counts as
+  /// released then, and its lost() goes on telling of the new one. In the meantime it stays shared;
+  /// if it is released, the upgrade fails with `not_held`; if only the object ends, it is kept
+  /// until the upgrade has ended. Empty, or a failure: it is shared as before.
+  ///
+  ///     if (auto writing = co_await prices.async_upgrade(reading)) ...
+  acquisition<hold> async_upgrade(const hold& held, std::stop_token stop = {},
+                                  std::optional<duration> wait = std::nullopt);
+  void upgrade_async(const hold& held, acquire_callback done, std::stop_token stop = {},
+                     std::optional<duration> wait = std::nullopt) {
+    async_upgrade(held, std::move(stop), wait).start(std::move(done));
+  }
 
   const lock_name& name() const noexcept;
 

@@ -8,11 +8,13 @@
 #include <crosslock/mutex.hpp>
 #include <crosslock/wait.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,14 +66,34 @@ class striped_mutex {
   hold acquire(std::string_view key, acquire_how how = {}) {
     return of(key).acquire(std::move(how));
   }
-  std::optional<hold> try_acquire(std::string_view key, acquire_how how = {}) {
+  template <std::same_as<std::stop_token> Stop>
+  [[nodiscard]] std::optional<hold> acquire(std::string_view key, Stop stop) {
+    return of(key).acquire(std::move(stop));
+  }
+  [[nodiscard]] std::optional<hold> try_acquire(std::string_view key, acquire_how how = {}) {
     return of(key).try_acquire(std::move(how));
   }
   template <class Rep, class Period>
-  std::optional<hold> try_acquire_for(std::string_view key,
-                                      const std::chrono::duration<Rep, Period>& wait,
-                                      acquire_how how = {}) {
+  [[nodiscard]] std::optional<hold> try_acquire_for(std::string_view key,
+                                                    const std::chrono::duration<Rep, Period>& wait,
+                                                    acquire_how how = {}) {
     return of(key).try_acquire_for(wait, std::move(how));
+  }
+  template <class Rep, class Period, class Rep2, class Period2>
+  [[nodiscard]] std::optional<hold> try_acquire_for(
+      std::string_view key, const std::chrono::duration<Rep, Period>& wait,
+      const std::chrono::duration<Rep2, Period2>& lease, std::stop_token stop = {}) {
+    return of(key).try_acquire_for(wait, lease, std::move(stop));
+  }
+  template <class Clock, class Duration>
+  [[nodiscard]] std::optional<hold> try_acquire_until(
+      std::string_view key, const std::chrono::time_point<Clock, Duration>& end,
+      acquire_how how = {}) {
+    return of(key).try_acquire_until(end, std::move(how));
+  }
+  void acquire_async(std::string_view key, acquire_callback done, acquire_how how = {},
+                     std::optional<duration> wait = std::nullopt) {
+    of(key).acquire_async(std::move(done), std::move(how), wait);
   }
   acquisition<hold> async_acquire(std::string_view key, acquire_how how = {},
                                   std::optional<duration> wait = std::nullopt) {

@@ -57,9 +57,10 @@ class versioned {
   versioned& operator=(const versioned&) = delete;
   ~versioned();
 
-  reading read() const;
+  [[nodiscard]] reading read() const;
   /// The new version; empty when the version is not `expected` any more.
-  std::optional<std::uint64_t> compare_and_set(std::uint64_t expected, const std::string& value);
+  [[nodiscard]] std::optional<std::uint64_t> compare_and_set(std::uint64_t expected,
+                                                             const std::string& value);
 
   /// Writes fn(value), where fn returns a string, or an optional one that is empty to give up. When
   /// others are quicker fn is asked again, with their value, after a random pause that grows. Empty

@@ -59,11 +59,6 @@ seam::name_ref core::given_name(const seam::name_ref& full) const {
   return std::make_shared<const lock_name>(text.substr(settings().prefix.size()));
 }
 
-duration core::lease() const noexcept {
-  const seam::traits& engine = about();
-  return engine.lease_is_session ? engine.session : settings().lease;
-}
-
 acquire_request core::make_request(const acquire_how& how, time_point end,
                                    seam::demand demand) const {
   const duration lease = how.lease.value_or(this->lease());
@@ -77,10 +72,7 @@ acquire_request core::make_request(const acquire_how& how, time_point end,
 }
 
 time_point core::end_of(duration wait) const {
-  if (wait < duration::zero()) {
-    throw error{errc::invalid_lease, "a negative waiting time: use zero to try once"};
-  }
-  if (wait == duration::zero()) return acquire_request::no_wait;
+  if (wait <= duration::zero()) return acquire_request::no_wait;
   const time_point now = clock().now();
   return wait < time_point::max() - now ? now + wait : time_point::max();
 }
@@ -91,6 +83,10 @@ std::shared_ptr<line> core::add_line(const seam::name_ref& name, bool common) {
   auto made = std::make_shared<line>(*this, name, given_name(name), common);
   lines_.emplace(name->view(), made.get());
   return made;
+}
+
+void core::refuse_own_thread(const lock_name& name, const acquire_request& request) {
+  for (const auto& each : lines_named(name)) each->claims().refuse_own_thread(request);
 }
 
 std::shared_ptr<line> core::line_for(const seam::name_ref& name) {
@@ -158,7 +154,11 @@ lock_info core::look(std::string_view name) {
 
 std::vector<lock_info> core::list(std::string_view prefix) {
   check_usable();
+  constexpr std::string_view reserved = "crosslock:{";  // lock_name.hpp
   auto found = engine().list(settings().prefix + std::string{prefix}, give_up());
+  if (!prefix.starts_with(reserved)) {
+    std::erase_if(found, [&](const lock_info& info) { return info.name.starts_with(reserved); });
+  }
   for (lock_info& info : found) strip_prefix(info);
   return found;
 }

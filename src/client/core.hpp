@@ -30,18 +30,18 @@ class core final : public client_context, public seam::engine_events {
   /// The shared line of a name, or, with strict_fifo, one for this acquire alone.
   std::shared_ptr<line> line_for(const seam::name_ref& name);
   std::shared_ptr<line> own_line(const seam::name_ref& name);
+  /// Throws `would_deadlock` when the thread that would wait without end holds the name itself.
+  void refuse_own_thread(const lock_name& name, const acquire_request& request);
   void forget(const line& line) noexcept override;
   void remember_detached(const seam::claim& claim) override;
 
   /// The name with the client's prefix.
   seam::name_ref full_name(std::string_view name) const;
   seam::name_ref given_name(const seam::name_ref& full) const;
-  /// What a hold gets that asks for no lease of its own.
-  duration lease() const noexcept;
   /// Throws `invalid_lease`.
   acquire_request make_request(const acquire_how& how, time_point end,
                                seam::demand demand = {}) const;
-  /// Now plus a wait: saturating. Throws `invalid_lease` for a negative one.
+  /// Now plus a wait: saturating. Zero or less, as for the standard's timed calls: no wait at all.
   time_point end_of(duration wait) const;
 
   lock_info look(std::string_view name);

@@ -43,6 +43,9 @@ class keeper {
   void renew_soon(lease_record& record);
   /// Renews on the calling thread. Without an answer it is tried again in the background.
   void renew_now(const std::shared_ptr<lease_record>& record, time_point give_up);
+  /// Asks for at least so long from now on, on the calling thread, also if its lease is fixed.
+  /// Throws when no answer came; one that is found lost is told as always.
+  void extend(const std::shared_ptr<lease_record>& record, duration lease, time_point give_up);
 
   /// Leaves the line, so that nothing is left behind when it returns; if the server does not answer
   /// within a moment, in the background.
@@ -102,6 +105,7 @@ class keeper {
   seam::renewal renewal_of(const lease_record& record) const CROSSLOCK_REQUIRES(mutex_);
   void apply_renewal(const std::shared_ptr<lease_record>& record, const seam::renewal& renewal,
                      time_point now);
+  void stretch(lease_record& record, time_point until) CROSSLOCK_EXCLUDES(mutex_);
   time_point task_give_up() const noexcept;
   template <class Request>
   void insist(duration lease, time_point until, Request request, int failures = 0);

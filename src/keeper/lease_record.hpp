@@ -46,7 +46,8 @@ class lease_record {
   std::atomic<duration::rep> deadline_ns{0};    ///< its own, beside that of its session
   std::atomic<duration::rep> held_since_ns{0};  ///< when the present hold began, for max_hold
   std::atomic<bool> want_fences{false};
-  std::atomic<bool> share{false};     ///< downgraded, and the server has not confirmed it yet
+  std::atomic<bool> share{false};  ///< downgraded, and the server has not confirmed it yet
+  std::atomic<duration::rep> asked_until_ns{0};  ///< extended: what was asked for; 0: never
   std::atomic<bool> is_offer{false};  ///< a handover's short lease, not yet made the wanted one
 
   // Guarded by the keeper's mutex: where it stands in heaps and session, and what it last tried.
@@ -58,6 +59,11 @@ class lease_record {
 
   time_point own_deadline() const noexcept {
     return time_point{duration{deadline_ns.load(std::memory_order_acquire)}};
+  }
+  bool was_extended() const noexcept { return asked_until_ns.load() != 0; }
+  /// How long the server may keep it, if nothing more is said from now on.
+  time_point kept_until(time_point now) const noexcept {
+    return std::max(now + claim.lease, time_point{duration{asked_until_ns.load()}});
   }
   time_point deadline() const noexcept {
     return grant.session ? std::min(own_deadline(), grant.session->deadline()) : own_deadline();

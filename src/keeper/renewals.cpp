@@ -111,6 +111,39 @@ void keeper::renew_now(const std::shared_ptr<lease_record>& record, time_point g
   apply_renewal(record, item, clock_.now());
 }
 
+// No renewal ever shortens a lease on the server: it does not matter which of several that are on
+// their way comes last.
+void keeper::extend(const std::shared_ptr<lease_record>& record, duration lease,
+                    time_point give_up) {
+  const time_point sent = clock_.now();
+  seam::renewal item;
+  {
+    const seam::lock_guard guard{mutex_};
+    item = renewal_of(*record);
+    item.lease = std::max(item.lease, lease);
+    // Without an answer the server may keep it for longer than anybody here believes.
+    const time_point until = std::max(record->kept_until(sent), give_up + item.lease);
+    record->asked_until_ns.store(until.time_since_epoch().count());
+  }
+  engine_->renew({&item, 1}, give_up);
+  apply_renewal(record, item, clock_.now());
+  if (item.outcome == seam::renewal::result::unknown) {
+    throw error{
+        errc::unreachable,
+        "the hold of '" + record->claim.name->str() + "' was not extended: no answer",
+        {.engine = std::string{engine_->about().name}, .native_code = 0, .outcome_unknown = true}};
+  }
+  if (record->grant.session && record->fixed) stretch(*record, seam::valid_until(sent, lease));
+}
+
+/// Within a session only this client knows of a fixed lease.
+void keeper::stretch(lease_record& record, time_point until) {
+  const seam::lock_guard guard{mutex_};
+  if (record.now_is.load() != lease_record::state::kept) return;
+  if (record.own_deadline() <= clock_.now() || until <= record.own_deadline()) return;
+  record.deadline_ns.store(until.time_since_epoch().count(), std::memory_order_release);
+}
+
 void keeper::apply_renewal(const std::shared_ptr<lease_record>& record,
                            const seam::renewal& renewal, time_point now) {
   using result = seam::renewal::result;

@@ -14,6 +14,7 @@ namespace crosslock::inner {
 void claiming::find_way_in(waiter& me) {
   if (line_.closed()) throw line_.client_closed();
   if (me.upgrades) return find_way_in_for_upgrade(me);
+  if (me.request.endless_thread != 0 && !holds_.none()) refuse_waiting_for_itself(me.request);
   switch (way_in(me, !queue_.empty(), me.started)) {
     case entry_decision::join:
       return holds_.join(me, me.started);
@@ -26,8 +27,17 @@ void claiming::find_way_in(waiter& me) {
       }
       queue_.push_back(me);
       me.now_is = waiter::state::queued;
+      holds_.note_local_queue();
       return;
   }
+}
+
+void claiming::refuse_waiting_for_itself(const acquire_request& request) const {
+  if (!holds_.locked_by(request.endless_thread, home_.clock().now())) return;
+  throw error{errc::would_deadlock,
+              "this thread holds '" + line_.given_name()->str() +
+                  "' already and would wait for itself for ever: unlock it first, or use one "
+                  "recursive_mutex"};
 }
 
 // An upgrade queues nowhere: it stands at the end of the server's line, or not at all.
@@ -35,7 +45,7 @@ void claiming::find_way_in_for_upgrade(waiter& me) {
   const auto writes = [](const waiter& other) {
     return other.request.demand.mode == claim_mode::exclusive;
   };
-  if (me.upgrades->lost_reason() != loss_reason::none) throw line_.shared_hold_lost();
+  if (!me.upgrades->stands()) throw line_.shared_hold_lost(*me.upgrades);
   if (claimants_.find(writes) || queue_.find(writes)) {
     throw error{errc::upgrade_conflict, "another writer of this process waits for '" +
                                             line_.given_name()->str() +
@@ -72,7 +82,11 @@ void claiming::lead(waiter& waiter) {
   waiter.claims_since = home_.clock().now();
   if (!waiter.asynchronous()) home_.claim_begins();
   // A writer of this process waits from now on: no further reader may join before it.
-  if (waiter.request.demand.mode == claim_mode::exclusive) holds_.note_local_writer();
+  if (waiter.request.demand.mode == claim_mode::exclusive) {
+    holds_.note_local_writer(waiter.upgrades);
+  } else if (lacks_permits(waiter)) {
+    holds_.note_local_queue();
+  }
 }
 
 entry_decision claiming::way_in(const waiter& one, bool others_before, time_point now) const {
@@ -156,8 +170,7 @@ claim_surroundings claiming::surroundings_of(const waiter& claimant) const {
           .once = claimant.adopts != nullptr,
           .stopped = stopped,
           .closed = line_.closed(),
-          .upgrade_lost = claimant.upgrades != nullptr &&
-                          claimant.upgrades->lost_reason() != loss_reason::none};
+          .upgrade_lost = claimant.upgrades != nullptr && !claimant.upgrades->stands()};
 }
 
 /// Carries out what can be done here. What is left to the caller, if it is still a claimant
@@ -192,7 +205,7 @@ error claiming::failure_of(const waiter& claimant, errc code) const {
     case errc::closed:
       return line_.client_closed();
     case errc::lost:
-      return line_.shared_hold_lost();
+      return line_.shared_hold_lost(*claimant.upgrades);
     case errc::timed_out:
       return error{
           errc::timed_out,
@@ -292,6 +305,20 @@ void claiming::fail(waiter& claimant, const error& why, deferred_actions& after)
   advance(after);
 }
 
+/// Those that are out in this process alone do not leave it enough.
+bool claiming::lacks_permits(const waiter& one) const {
+  const seam::demand& demand = one.request.demand;
+  return demand.mode == claim_mode::permit && demand.permits + holds_.permits() > demand.of;
+}
+
+bool claiming::anybody_waits(const critical_section& held) const {
+  const auto stands_behind = [&](const waiter& one) CROSSLOCK_REQUIRES(line_mutex) {
+    if (one.request.demand.mode != claim_mode::exclusive) return lacks_permits(one);
+    return one.upgrades != &held;
+  };
+  return !queue_.empty() || claimants_.find(stands_behind);
+}
+
 waiter* claiming::claimant_of(const owner_id& owner) const {
   return claimants_.find([&](const waiter& each) { return each.record->claim.owner == owner; });
 }
@@ -303,13 +330,19 @@ void claiming::hurry_upgrade(const local_grant& shared, deferred_actions& after)
   });
   if (!claimant) return;
   claimant->claim.news = true;
-  after.wake(*claimant);
+  nudge(*claimant, after);
 }
 
 void claiming::wake_upgrade(const local_grant& shared, deferred_actions& after) {
   waiter* const claimant = claimants_.find(
       [&](const waiter& one) { return one.upgrades && one.upgrades->grant_.get() == &shared; });
-  if (claimant) after.wake(*claimant);
+  if (claimant) nudge(*claimant, after);
+}
+
+void claiming::wake_upgrade(const critical_section& shared, deferred_actions& after) {
+  waiter* const claimant =
+      claimants_.find([&](const waiter& one) { return one.upgrades == &shared; });
+  if (claimant) nudge(*claimant, after);
 }
 
 void claiming::close(deferred_actions& after) {

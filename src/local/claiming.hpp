@@ -39,6 +39,9 @@ class claiming {
                                             const acquire_request& request)
       CROSSLOCK_EXCLUDES(line_mutex);
 
+  void upgrade_async(const critical_section& shared, const acquire_request& request,
+                     acquire_callback done) CROSSLOCK_EXCLUDES(line_mutex);
+
   // What the engine reports about a claimant.
   void answered(waiter& claimant, const seam::answer& answer, deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
@@ -50,10 +53,14 @@ class claiming {
   void revoked(waiter& claimant, deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
 
   waiter* claimant_of(const owner_id& owner) const CROSSLOCK_REQUIRES(line_mutex);
+  /// Throws `would_deadlock` when the thread that waits without end waits for its own hold.
+  void refuse_own_thread(const acquire_request& request) CROSSLOCK_EXCLUDES(line_mutex);
   /// Null when nobody queues.
   waiter* first_in_queue() const noexcept CROSSLOCK_REQUIRES(line_mutex) {
     return queue_.empty() ? nullptr : &queue_.front();
   }
+  /// Queues here, or claims what this one stands in the way of.
+  bool anybody_waits(const critical_section& held) const CROSSLOCK_REQUIRES(line_mutex);
   waiter& leave_queue() noexcept CROSSLOCK_REQUIRES(line_mutex) { return queue_.pop_front(); }
   /// A grant has ended or changed: the first of the queue is looked at again.
   void advance(deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
@@ -64,6 +71,9 @@ class claiming {
       CROSSLOCK_REQUIRES(line_mutex);
   /// The shared hold was lost: its upgrade learns of it.
   void wake_upgrade(const local_grant& shared, deferred_actions& after)
+      CROSSLOCK_REQUIRES(line_mutex);
+  /// The same of one that was released.
+  void wake_upgrade(const critical_section& shared, deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
   /// Fails every waiter with `closed`.
   void close(deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
@@ -77,9 +87,12 @@ class claiming {
   // Finding a way in.
   void find_way_in(waiter& me) CROSSLOCK_REQUIRES(line_mutex);
   void find_way_in_for_upgrade(waiter& me) CROSSLOCK_REQUIRES(line_mutex);
+  void refuse_waiting_for_itself(const acquire_request& request) const
+      CROSSLOCK_REQUIRES(line_mutex);
   entry_decision way_in(const waiter& one, bool others_before, time_point now) const
       CROSSLOCK_REQUIRES(line_mutex);
   bool room_for(const seam::demand& demand) const CROSSLOCK_REQUIRES(line_mutex);
+  bool lacks_permits(const waiter& one) const CROSSLOCK_REQUIRES(line_mutex);
   void leave_queue_if_over(waiter& me) CROSSLOCK_REQUIRES(line_mutex);
   void become_claimant(waiter& waiter) CROSSLOCK_REQUIRES(line_mutex);
   void new_claim(waiter& claimant) CROSSLOCK_REQUIRES(line_mutex);
@@ -116,6 +129,9 @@ class claiming {
   void abandon_claim(waiter& me) noexcept CROSSLOCK_EXCLUDES(line_mutex);
 
   // The asynchronous way: every step is an event.
+  void begin_async(const std::shared_ptr<waiter>& me) CROSSLOCK_EXCLUDES(line_mutex);
+  void find_way_in_async(waiter& me) CROSSLOCK_REQUIRES(line_mutex);
+  void nudge(waiter& claimant, deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
   void go_on(waiter& claimant, deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
   task_queue::ticket plan_look(time_point moment, const std::weak_ptr<waiter>& whose)
       CROSSLOCK_REQUIRES(line_mutex);

@@ -15,35 +15,66 @@ void claiming::acquire_async(const acquire_request& request, acquire_callback do
   home_.check_usable();
   const auto me = std::make_shared<waiter>();
   me->request = request;
+  me->done = std::move(done);
+  begin_async(me);
+}
+
+void claiming::upgrade_async(const critical_section& shared, const acquire_request& request,
+                             acquire_callback done) {
+  home_.check_usable();
+  const auto me = std::make_shared<waiter>();
+  me->request = request;
+  me->done = std::move(done);
+  me->upgrades = &shared;
+  begin_async(me);
+}
+
+void claiming::begin_async(const std::shared_ptr<waiter>& me) {
+  const acquire_request& request = me->request;
   me->started = home_.clock().now();
   me->critical_section =
       std::make_shared<critical_section>(home_.shared_from_this(), line_.shared_from_this());
-  me->done = std::move(done);
   const std::weak_ptr<line> weak = line_.weak_from_this();
-  if (request.stop.stop_possible()) {
+  const std::stop_token stop = request.stop;
+  const time_point end = request.waits() ? request.end : time_point::max();
+  if (stop.stop_possible()) {
     // The callback cannot outlive the waiter: its destructor waits for one that is running.
-    me->stop_watch.emplace(request.stop, [weak, waiting = me.get()] {
+    me->stop_watch.emplace(stop, [weak, waiting = me.get()] {
       if (const auto here = weak.lock()) here->claims().look_after(*waiting);
     });
   }
   deferred_actions after{line_};
   {
     const seam::lock_guard guard{line_.mutex()};
-    find_way_in(*me);
-    if (me->now_is == waiter::state::left || me->now_is == waiter::state::granted) {
-      after.deliver(me);
-    } else {
+    find_way_in_async(*me);
+    if (me->now_is == waiter::state::claimant || me->now_is == waiter::state::queued) {
       me->self = me;
       // Who does not wait is answered by the server, not by the clock.
-      if (request.waits() && request.end != time_point::max()) {
-        me->timer = plan_look(request.end, me);
-      }
+      if (end != time_point::max()) me->timer = plan_look(end, me);
       if (me->now_is == waiter::state::claimant) go_on(*me, after);
+    } else {
+      after.deliver(me);
     }
   }
   after.run();
   // Requested before it had a place, the stop found nothing to end.
-  if (request.stop.stop_requested()) look_after(*me);
+  if (stop.stop_requested()) look_after(*me);
+}
+
+/// An upgrade that stands in another's way is told where every other end of it is told.
+void claiming::find_way_in_async(waiter& me) {
+  try {
+    find_way_in(me);
+  } catch (const error&) {
+    if (!me.upgrades || line_.closed()) throw;
+    me.failure = std::current_exception();
+    me.left_because = observer::wait_result::failed;
+    me.now_is = waiter::state::failed;
+  }
+}
+
+void claiming::nudge(waiter& claimant, deferred_actions& after) {
+  claimant.asynchronous() ? go_on(claimant, after) : after.wake(claimant);
 }
 
 void claiming::look_after(waiter& waiter) {
@@ -107,17 +138,17 @@ void claiming::failed(waiter& claimant, const error& why, deferred_actions& afte
 
 void claiming::granted(waiter& claimant, const seam::grant& grant, deferred_actions& after) {
   note_push(claimant.claim, grant);
-  claimant.asynchronous() ? go_on(claimant, after) : after.wake(claimant);
+  nudge(claimant, after);
 }
 
 void claiming::look_again(waiter& claimant, deferred_actions& after) {
   claimant.claim.news = true;
-  claimant.asynchronous() ? go_on(claimant, after) : after.wake(claimant);
+  nudge(claimant, after);
 }
 
 void claiming::revoked(waiter& claimant, deferred_actions& after) {
   note_revoked(claimant.claim, home_.clock().now());
-  claimant.asynchronous() ? go_on(claimant, after) : after.wake(claimant);
+  nudge(claimant, after);
 }
 
 }  // namespace crosslock::inner

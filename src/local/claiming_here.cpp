@@ -30,6 +30,11 @@ std::shared_ptr<critical_section> claiming::acquire(const acquire_request& reque
   return carry_through(me);
 }
 
+void claiming::refuse_own_thread(const acquire_request& request) {
+  const seam::lock_guard guard{line_.mutex()};
+  refuse_waiting_for_itself(request);
+}
+
 std::shared_ptr<critical_section> claiming::upgrade(const critical_section& shared,
                                                     const acquire_request& request) {
   home_.check_usable();

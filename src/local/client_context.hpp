@@ -45,6 +45,10 @@ class client_context : public std::enable_shared_from_this<client_context> {
   seam::engine& engine() const noexcept { return keeper_->engine(); }
   /// What the engine offers.
   const seam::traits& about() const noexcept { return engine().about(); }
+  /// What a hold gets that asks for no lease of its own.
+  duration lease() const noexcept {
+    return about().lease_is_session ? about().session : settings_.lease;
+  }
   /// Whether unlock() waits for the answer: by choice, or because the engine has no other way.
   bool unlock_waits() const noexcept { return settings_.unlock_waits || !about().posts_releases; }
   owner_id draw_owner() const { return keeper_->draw_owner(); }

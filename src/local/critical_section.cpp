@@ -42,6 +42,11 @@ std::stop_token critical_section::lost_token() const {
   return stop_->get_token();
 }
 
+std::stop_token critical_section::wanted_token() {
+  if (inherited_by_fork()) home_->check_usable();
+  return line_->wanted(*this);
+}
+
 bool critical_section::valid() const noexcept {
   if (inherited_by_fork()) return false;
   if (state_.load(std::memory_order_acquire) != state::held) return false;
@@ -128,24 +133,50 @@ void critical_section::refuse_unless(claim_mode mode, const char* what) const {
   throw error{errc::conflict, "the hold of '" + name().str() + "' " + what};
 }
 
-std::shared_ptr<critical_section> critical_section::upgrade(time_point end, std::stop_token stop) {
+acquire_request critical_section::upgrade_request(time_point end, std::stop_token stop) const {
   refuse_unless(claim_mode::shared, "is not a shared one: there is nothing to upgrade");
-  const duration lease = grant_->claim.lease;
-  auto next = line_->upgrade(
-      *this,
-      {.demand = {}, .lease = lease, .fixed = grant_->fixed, .end = end, .stop = std::move(stop)});
-  if (!next) return nullptr;
+  return {.demand = {},
+          .lease = grant_->claim.lease,
+          .fixed = grant_->fixed,
+          .end = end,
+          .stop = std::move(stop),
+          .executor = {}};
+}
+
+std::shared_ptr<critical_section> critical_section::upgrade(time_point end, std::stop_token stop) {
+  auto next = line_->upgrade(*this, upgrade_request(end, std::move(stop)));
+  if (next) give_way_to(*next);
+  return next;
+}
+
+void critical_section::upgrade_async(const std::shared_ptr<critical_section>& shared,
+                                     time_point end, const std::stop_token& stop,
+                                     std::function<void(std::function<void()>)> where,
+                                     acquire_callback done) {
+  acquire_request wanted = upgrade_request(end, stop);
+  wanted.executor = std::move(where);
+  line_->upgrade_async(*this, wanted, [shared, done = std::move(done)](acquire_result result) {
+    try {
+      if (result.hold) shared->give_way_to(*result.hold->critical_section());
+    } catch (...) {
+      result = {.hold = std::nullopt, .failure = std::current_exception()};
+    }
+    done(std::move(result));
+  });
+}
+
+void critical_section::give_way_to(critical_section& next) {
   // The exclusive grant came beside a shared one that lives: only what is known here can speak
   // against it. What was lost never becomes valid again, whoever was told so may have acted on it.
-  if (!valid() || !line_->retire(*this, next->grant_.get())) {
-    line_->retire(*next);
-    next->report_end(release_result::released);
+  if (!valid() || !line_->retire(*this, next.grant_.get())) {
+    line_->retire(next);
+    next.report_end(release_result::released);
     check();
     throw error{errc::lost, "the shared hold of '" + name().str() + "' was lost meanwhile"};
   }
   report_end(release_result::released);
-  next->take_listeners_of(*this);
-  return next;
+  next.take_listeners_of(*this);
+  line_->hand_on_wanted(*this, next);
 }
 
 // Who listens for the loss of the hold goes on listening. One mutex after the other: nobody tells
@@ -168,6 +199,23 @@ void critical_section::take_listeners_of(const critical_section& elder) {
 void critical_section::downgrade() {
   refuse_unless(claim_mode::exclusive, "is not an exclusive one: there is nothing to downgrade");
   line_->downgrade(*this);
+}
+
+time_point critical_section::extend(const std::optional<duration>& lease) {
+  home_->check_usable();
+  const duration wanted = lease.value_or(home_->lease());
+  seam::refuse_lease(home_->about(), wanted);
+  check();
+  home_->claim_begins();  // closing waits for it
+  try {
+    home_->keeper().extend(grant_, wanted, home_->give_up());
+  } catch (...) {
+    home_->claim_ends();
+    throw;
+  }
+  home_->claim_ends();
+  check();
+  return expires_at();
 }
 
 receipt critical_section::detach() {

@@ -5,9 +5,11 @@
 #include "keeper/keeper.hpp"
 #include "local/line_mutex.hpp"
 
+#include <crosslock/hold.hpp>
 #include <crosslock/receipt.hpp>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,6 +20,7 @@ namespace crosslock::inner {
 class client_context;
 class line;
 class local_grant;
+struct acquire_request;
 
 /// Owned by the user through a hold; the line only points to it and lets go before it dies. Keeps
 /// the client alive.
@@ -37,7 +40,13 @@ class critical_section {
   /// lease is left, once in a tick. For one thread at a time.
   void check_again() const;
   std::stop_token lost_token() const;
+  std::stop_token wanted_token();
   loss_reason lost_reason() const noexcept { return lost_.load(std::memory_order_acquire); }
+  /// Neither ended nor told lost; does not read the clock.
+  bool stands() const noexcept {
+    return state_.load(std::memory_order_acquire) == state::held &&
+           lost_reason() == loss_reason::none;
+  }
   crosslock::fence fence() const noexcept { return fence_; }
   time_point expires_at() const noexcept;
   owner_id owner() const noexcept;
@@ -53,9 +62,18 @@ class critical_section {
   /// From shared to exclusive: the critical section that goes on in place of this one; null when
   /// out of time or stopped. Throws `upgrade_conflict`, `lost`, ...: this one is then as it was.
   std::shared_ptr<critical_section> upgrade(time_point end, std::stop_token stop);
+  /// The same without waiting; `shared` is this one, kept until the upgrade has ended.
+  void upgrade_async(const std::shared_ptr<critical_section>& shared, time_point end,
+                     const std::stop_token& stop, std::function<void(std::function<void()>)> where,
+                     acquire_callback done);
   void downgrade();
+  /// At least so long from now on, by the server's word; the deadline it has then.
+  time_point extend(const std::optional<duration>& lease);
   bool inherited_by_fork() const noexcept;
   const client_context& home() const noexcept { return *home_; }
+  /// Taken by lock() or run on that thread (thread_token.hpp): it would wait for itself in vain.
+  void note_thread(std::uint64_t thread) noexcept { thread_.store(thread); }
+  void forget_thread() noexcept { thread_.store(0); }
 
  private:
   friend class claiming;
@@ -64,6 +82,8 @@ class critical_section {
 
   void report_end(release_result result) const noexcept;
   void refuse_unless(claim_mode mode, const char* what) const;
+  acquire_request upgrade_request(time_point end, std::stop_token stop) const;
+  void give_way_to(critical_section& next);
   void take_listeners_of(const critical_section& elder);
 
   /// Called by the line, once.
@@ -85,8 +105,13 @@ class critical_section {
   critical_section* next_user_ CROSSLOCK_GUARDED_BY(line_mutex) = nullptr;
   critical_section** link_to_user_ CROSSLOCK_GUARDED_BY(line_mutex) = nullptr;
 
+  // Requested when somebody waits; made when first asked for.
+  std::optional<std::stop_source> wanted_ CROSSLOCK_GUARDED_BY(line_mutex);
+
   std::atomic<state> state_{state::waiting};
   std::atomic<loss_reason> lost_{loss_reason::none};
+
+  std::atomic<std::uint64_t> thread_{0};  // 0: it belongs to whoever has it
 
   mutable std::int64_t checked_tick_ = -1;  // of the last check_again; -1: none counts
 

@@ -32,6 +32,7 @@ std::optional<release_result> holding::end(critical_section& entered, deferred_a
   entered.state_.store(critical_section::state::released);
   if (entered.lost_reason() != loss_reason::none) return release_result::lost;
   const std::shared_ptr<local_grant>& grant = entered.grant_;
+  if (entered.mode_ == claim_mode::shared) claims_.wake_upgrade(entered, after);
   const time_point now = home_.clock().now();
   if (!grant->only_user_is(entered)) {
     local_grant::remove_user(entered);
@@ -101,7 +102,7 @@ void holding::post(local_grant& giving) noexcept {
 std::size_t local_grant::prepare_to_leave(client_context& from,
                                           std::array<seam::parting_ref, 2>& batch) noexcept {
   home = &from;
-  until = from.clock().now() + claim.lease;
+  until = kept_until(from.clock().now());
   std::size_t count = 0;
   // While the upgraded grant was there, the shared one stood in nobody's way. Now it would: it
   // goes first.
@@ -159,7 +160,7 @@ void holding::give_back_retired(const local_grant& successor) noexcept {
 }
 
 void holding::release_late(const lease_record& ended) noexcept {
-  home_.keeper().release_later(ended.grant, home_.clock().now() + ended.claim.lease);
+  home_.keeper().release_later(ended.grant, ended.kept_until(home_.clock().now()));
 }
 
 std::vector<std::shared_ptr<local_grant>> holding::close(deferred_actions& after) {

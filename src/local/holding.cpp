@@ -23,6 +23,15 @@ std::int64_t holding::permits() const noexcept {
   return sum;
 }
 
+bool holding::locked_by(std::uint64_t thread, time_point now) const {
+  return std::any_of(
+      grants_.begin(), grants_.end(), [&](const auto& grant) CROSSLOCK_REQUIRES(line_mutex) {
+        const critical_section* const user = grant->first_user();
+        return grant->claim.mode == claim_mode::exclusive && user &&
+               user->thread_.load() == thread && user->stands() && now < grant->deadline();
+      });
+}
+
 std::shared_ptr<local_grant> holding::find(const owner_id& owner) const {
   for (const auto& grant : grants_) {
     if (grant->claim.owner == owner) return grant;
@@ -117,13 +126,77 @@ bool holding::told_of_wanted(claim_mode mode) const {
 }
 
 void holding::note_wanted(local_grant& grant) {
+  if (!std::exchange(grant.others_wait, true)) tell_wanted(grant);
   if (grant.wanted) return;
   grant.wanted = true;
   grant.wanted_since = home_.clock().now();
 }
 
-void holding::note_local_writer() {
-  for (const auto& grant : grants_) note_wanted(*grant);
+void holding::note_local_writer(const critical_section* upgrades) {
+  for (const auto& grant : grants_) {
+    tell_wanted(*grant, upgrades);
+    if (grant->wanted) continue;
+    grant->wanted = true;
+    grant->wanted_since = home_.clock().now();
+  }
+}
+
+void holding::note_local_queue() noexcept {
+  for (const auto& grant : grants_) tell_wanted(*grant);
+}
+
+// User code that listens runs where it runs at a loss. What is told is a hint: if there is no
+// memory or no thread for it, it is left out.
+void holding::tell_wanted(const local_grant& grant, const critical_section* but) const noexcept {
+  if (!grant.watched) return;  // so nearly always: a queue grows in no more time than before
+  grant.for_each_user([&](const critical_section& user) CROSSLOCK_REQUIRES(line_mutex) {
+    if (!user.wanted_ || &user == but || user.wanted_->stop_requested()) return;
+    try {
+      home_.keeper().tell_loss([stop = *user.wanted_]() mutable { stop.request_stop(); });
+    } catch (const std::exception&) {
+    }
+  });
+}
+
+/// Once, where the engine has to be asked to tell.
+bool holding::asks_for_wanted(local_grant& grant) const {
+  const seam::traits& engine = home_.about();
+  return engine.tells_when_asked && !engine.tells_wanted && !grant.wanted &&
+         grant.claim.mode == claim_mode::exclusive && !std::exchange(grant.listens, true);
+}
+
+void holding::hand_on_wanted(const critical_section& elder, critical_section& next) {
+  deferred_actions after{line_};
+  {
+    const seam::lock_guard guard{line_.mutex()};
+    if (!elder.wanted_ || !next.stands()) return;
+    next.wanted_ = elder.wanted_;
+    local_grant& grant = *next.grant_;
+    grant.watched = true;
+    if (grant.others_wait || claims_.anybody_waits(next)) tell_wanted(grant);
+    if (asks_for_wanted(grant)) after.listen(grant.claim);
+  }
+  after.run();
+}
+
+std::stop_token holding::wanted(critical_section& entered) {
+  deferred_actions after{line_};
+  std::stop_source told;
+  bool waited_for = false;
+  {
+    const seam::lock_guard guard{line_.mutex()};
+    if (entered.wanted_) return entered.wanted_->get_token();
+    entered.wanted_ = told;
+    if (entered.stands()) {
+      local_grant& grant = *entered.grant_;
+      grant.watched = true;
+      waited_for = grant.others_wait || claims_.anybody_waits(entered);
+      if (asks_for_wanted(grant)) after.listen(grant.claim);
+    }
+  }
+  after.run();
+  if (waited_for) told.request_stop();  // nobody has its token yet
+  return told.get_token();
 }
 
 void holding::renewed(lease_record& record, const seam::renewal& renewal) noexcept {

@@ -33,6 +33,9 @@ class holding {
   bool retire(critical_section& entered, local_grant* successor) noexcept
       CROSSLOCK_EXCLUDES(line_mutex);
   receipt detach(critical_section& entered) CROSSLOCK_EXCLUDES(line_mutex);
+  std::stop_token wanted(critical_section& entered) CROSSLOCK_EXCLUDES(line_mutex);
+  void hand_on_wanted(const critical_section& elder, critical_section& next)
+      CROSSLOCK_EXCLUDES(line_mutex);
   void downgrade(critical_section& entered) CROSSLOCK_EXCLUDES(line_mutex);
   void lost(lease_record& record, loss_reason reason) noexcept CROSSLOCK_EXCLUDES(line_mutex);
   void renewed(lease_record& record, const seam::renewal& renewal) noexcept
@@ -42,6 +45,8 @@ class holding {
   /// This process has the name to itself, or is giving it back.
   bool exclusive() const noexcept CROSSLOCK_REQUIRES(line_mutex);
   std::int64_t permits() const noexcept CROSSLOCK_REQUIRES(line_mutex);
+  /// A valid exclusive hold that this thread took by lock() or run.
+  bool locked_by(std::uint64_t thread, time_point now) const CROSSLOCK_REQUIRES(line_mutex);
   std::shared_ptr<local_grant> find(const owner_id& owner) const CROSSLOCK_REQUIRES(line_mutex);
   /// A shared grant that such a reader may go in on; null when there is none.
   const std::shared_ptr<local_grant>* joinable(const acquire_request& request, time_point now) const
@@ -56,7 +61,10 @@ class holding {
   /// Goes in on a grant that others of this process had, or have, with a fence of its own.
   void use(waiter& next, const std::shared_ptr<local_grant>& grant, time_point now,
            acquire_cause cause) CROSSLOCK_REQUIRES(line_mutex);
-  void note_local_writer() CROSSLOCK_REQUIRES(line_mutex);
+  /// A writer of this process claims; `upgrades`, if any, is what it comes from.
+  void note_local_writer(const critical_section* upgrades) CROSSLOCK_REQUIRES(line_mutex);
+  /// Somebody queues here, whoever holds it.
+  void note_local_queue() noexcept CROSSLOCK_REQUIRES(line_mutex);
   void note_wanted(local_grant& grant) CROSSLOCK_REQUIRES(line_mutex);
 
   /// Everybody is told; what has to be given back is returned. Then comes give_back_all, which
@@ -72,6 +80,9 @@ class holding {
       CROSSLOCK_REQUIRES(line_mutex);
   std::int64_t draw_fence(local_grant& grant) CROSSLOCK_REQUIRES(line_mutex);
   bool told_of_wanted(claim_mode mode) const;
+  bool asks_for_wanted(local_grant& grant) const CROSSLOCK_REQUIRES(line_mutex);
+  void tell_wanted(const local_grant& grant, const critical_section* but = nullptr) const noexcept
+      CROSSLOCK_REQUIRES(line_mutex);
   void tell_users(local_grant& grant, loss_reason reason, deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
   void end_lost(local_grant& gone, loss_reason reason, deferred_actions& after)

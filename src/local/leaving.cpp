@@ -28,7 +28,7 @@ bool holding::retire(critical_section& entered, local_grant* successor) noexcept
         successor->retired->grant = grant->grant;
         given_back = {successor->retired, &successor->retired->given_back};
       }
-      after.release(grant->grant, home_.clock().now() + grant->claim.lease, given_back);
+      after.release(grant->grant, grant->kept_until(home_.clock().now()), given_back);
       forget(*grant);
       claims_.advance(after);
     } else {
@@ -168,8 +168,8 @@ void holding::end_lost(local_grant& gone, loss_reason reason, deferred_actions& 
   // example: let the next one in.
   const bool session = home_.about().lease_is_session;
   if (reason == loss_reason::max_hold || reason == loss_reason::expired ||
-      (session && reason == loss_reason::lease_ended)) {
-    after.release(gone.grant, home_.clock().now() + gone.claim.lease);
+      (reason == loss_reason::lease_ended && (session || gone.was_extended()))) {
+    after.release(gone.grant, gone.kept_until(home_.clock().now()));
   }
   forget(gone);
   claims_.advance(after);

@@ -17,7 +17,11 @@ line::line(client_context& home, seam::name_ref name, seam::name_ref given_name,
 
 line::~line() { home_.forget(*this); }
 
-error line::shared_hold_lost() const {
+error line::shared_hold_lost(const critical_section& shared) const {
+  if (shared.lost_reason() == loss_reason::none) {
+    return error{errc::not_held,
+                 "the shared hold of '" + given_name_->str() + "' was released before its upgrade"};
+  }
   return error{errc::lost, "the shared hold of '" + given_name_->str() + "' was lost"};
 }
 

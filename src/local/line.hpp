@@ -44,6 +44,11 @@ class line final : public lease_record_listener, public std::enable_shared_from_
                                             const acquire_request& request) {
     return claims_.upgrade(shared, request);
   }
+  /// The same as an event. Whoever calls keeps the shared one until then, by the callback.
+  void upgrade_async(const critical_section& shared, const acquire_request& request,
+                     acquire_callback done) {
+    claims_.upgrade_async(shared, request, std::move(done));
+  }
   release_result release(critical_section& entered) noexcept { return holds_.release(entered); }
   /// The same without waiting for the server. Empty: it is on its way, and told later.
   std::optional<release_result> leave(critical_section& entered, farewell told) noexcept {
@@ -53,6 +58,12 @@ class line final : public lease_record_listener, public std::enable_shared_from_
   /// successor at the latest. False when it was lost before.
   bool retire(critical_section& entered, local_grant* successor = nullptr) noexcept {
     return holds_.retire(entered, successor);
+  }
+  /// Requested as soon as somebody waits for what is held.
+  std::stop_token wanted(critical_section& entered) { return holds_.wanted(entered); }
+  /// Who listens for it goes on listening.
+  void hand_on_wanted(const critical_section& elder, critical_section& next) {
+    holds_.hand_on_wanted(elder, next);
   }
   receipt detach(critical_section& entered) { return holds_.detach(entered); }
   void downgrade(critical_section& entered) { holds_.downgrade(entered); }
@@ -86,7 +97,7 @@ class line final : public lease_record_listener, public std::enable_shared_from_
   // For its two halves.
   seam::mutex& mutex() noexcept CROSSLOCK_RETURN_CAPABILITY(line_mutex) { return mutex_; }
   bool closed() const noexcept CROSSLOCK_REQUIRES(line_mutex) { return closed_; }
-  error shared_hold_lost() const;
+  error shared_hold_lost(const critical_section& shared) const;
   static error client_closed() { return {errc::closed, "the client was closed"}; }
 
  private:

@@ -54,8 +54,10 @@ class local_grant final : public lease_record,
   /// A further block, reserved by a renewal; 0: none.
   std::int64_t more_first CROSSLOCK_GUARDED_BY(line_mutex) = 0;
   std::int64_t more_last CROSSLOCK_GUARDED_BY(line_mutex) = 0;
-  bool wanted CROSSLOCK_GUARDED_BY(line_mutex) = false;
-  bool listens CROSSLOCK_GUARDED_BY(line_mutex) = false;  ///< the engine was asked to tell
+  bool wanted CROSSLOCK_GUARDED_BY(line_mutex) = false;       ///< or nobody would tell
+  bool others_wait CROSSLOCK_GUARDED_BY(line_mutex) = false;  ///< for certain, elsewhere
+  bool watched CROSSLOCK_GUARDED_BY(line_mutex) = false;      ///< a user wants to hear of that
+  bool listens CROSSLOCK_GUARDED_BY(line_mutex) = false;      ///< the engine was asked to tell
   std::uint32_t passes_while_wanted CROSSLOCK_GUARDED_BY(line_mutex) = 0;
   time_point wanted_since CROSSLOCK_GUARDED_BY(line_mutex){};
   /// An upgrade: the shared grant it came from. Set before anybody can end this one.
@@ -69,6 +71,7 @@ class local_grant final : public lease_record,
     drawn_fence = given.first.value();
     last_fence = given.last.value();
     wanted = wanted || given.wanted;
+    others_wait = others_wait || given.wanted;
     wanted_since = now;
   }
 
@@ -89,6 +92,10 @@ class local_grant final : public lease_record,
 
   critical_section* first_user() const noexcept CROSSLOCK_REQUIRES(line_mutex) { return users_; }
   bool used() const noexcept CROSSLOCK_REQUIRES(line_mutex) { return users_ != nullptr; }
+  template <class Action>
+  void for_each_user(const Action& action) const CROSSLOCK_REQUIRES(line_mutex) {
+    for (critical_section* at = users_; at; at = at->next_user_) action(*at);
+  }
   bool only_user_is(const critical_section& one) const noexcept CROSSLOCK_REQUIRES(line_mutex) {
     return users_ == &one && one.next_user_ == nullptr;
   }

@@ -7,6 +7,7 @@
 
 #include <crosslock/hold.hpp>
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -23,6 +24,8 @@ struct acquire_request {
   bool among_readers = false;          ///< of a lock that can also be shared
   time_point end = time_point::max();  ///< `no_wait`: one round trip, no place in line
   std::stop_token stop{};
+  /// A thread that waits without end, whatever happens (thread_token.hpp); 0: none.
+  std::uint64_t endless_thread = 0;
   /// Asynchronous: where the callback runs, if not where the client's callbacks run.
   std::function<void(std::function<void()>)> executor{};
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "client/core.hpp"
+#include "lock/thread_token.hpp"
 
 #include <crosslock/async.hpp>
 #include <crosslock/client.hpp>
@@ -28,7 +29,18 @@ class acquirer {
 
   std::shared_ptr<critical_section> acquire(const acquire_how& how, time_point end,
                                             seam::demand demand = {}) const {
-    return line()->acquire(make_request(how, end, demand));
+    return acquire(how, end, demand, end == time_point::max() && !how.stop.stop_possible());
+  }
+  /// `endless`: nobody ends the wait, so that a thread must not wait for itself.
+  std::shared_ptr<critical_section> acquire(const acquire_how& how, time_point end,
+                                            seam::demand demand, bool endless) const {
+    acquire_request wanted = make_request(how, end, demand);
+    if (endless && demand.mode != claim_mode::permit) {
+      wanted.endless_thread = this_thread_token();
+      // With strict_fifo what this thread holds is on a line of its own.
+      if (!line_) core_->refuse_own_thread(*name_, wanted);
+    }
+    return line()->acquire(wanted);
   }
 
   /// Empty when busy, out of time or stopped.
@@ -60,13 +72,9 @@ class acquirer {
   /// With strict_fifo every acquire stands in the server's line by itself.
   std::shared_ptr<inner::line> line() const { return line_ ? line_ : core_->own_line(name_); }
 
-  /// No wait: for ever. Throws `invalid_lease` for a negative one.
+  /// No wait: for ever.
   time_point end_of_wait(const std::optional<duration>& wait) const {
     return wait ? core_->end_of(*wait) : time_point::max();
-  }
-  /// The standard's timed calls take a negative wait for "try".
-  time_point end_of_standard_wait(duration wait) const {
-    return core_->end_of(wait < duration::zero() ? duration::zero() : wait);
   }
 
   void report_release(release_result result) const noexcept {

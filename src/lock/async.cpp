@@ -15,6 +15,11 @@ void refuse_second_start() {
 void acquire_plan<hold>::start(acquire_callback done) {
   const auto from = std::exchange(lock, nullptr);
   if (!from) refuse_second_start();
+  if (upgrades) {
+    const auto shared = std::exchange(upgrades, nullptr);
+    const time_point end = from->end_of_wait(wait);
+    return shared->upgrade_async(shared, end, how.stop, std::move(executor), std::move(done));
+  }
   from->acquire_async(std::move(done), how, wait, {.mode = mode, .permits = permits, .of = of},
                       std::move(executor));
 }

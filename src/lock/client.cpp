@@ -8,6 +8,14 @@
 
 namespace crosslock {
 
+inner::run_mark::run_mark(const hold& held) noexcept : held_{held.critical_section()} {
+  held.critical_section()->note_thread(this_thread_token());
+}
+
+inner::run_mark::~run_mark() {
+  if (const auto held = held_.lock()) held->forget_thread();
+}
+
 client::client(std::shared_ptr<inner::core> core) noexcept : core_{std::move(core)} {}
 
 hold client::acquire(std::string_view name) const {

@@ -120,21 +120,36 @@ std::optional<leader_info> election::leader() const {
   }
 }
 
-void election::observe(std::stop_token stop,
-                       const std::function<void(const leader_info&)>& fn) const {
-  const inner::patience limit{.end = time_point::max(), .stop = std::move(stop)};
+void election::observe_terms(std::stop_token stop,
+                             const std::function<void(const std::optional<leader_info>&)>& fn,
+                             bool vacancies) const {
+  const inner::core& home = office_->home();
   std::uint64_t version = 0;
   fence newest;
-  while (!limit.stop.stop_requested()) {
+  bool vacant = vacancies && !leader();
+  if (vacant) fn(std::nullopt);
+  while (!stop.stop_requested()) {
+    // Nobody writes that a term is over, least of all who has died in office: it is looked for.
+    const bool looks = vacancies && !vacant;
+    const inner::patience limit{
+        .end = looks ? home.clock().now() + home.settings().look_every : time_point::max(),
+        .stop = stop};
     const auto awaited =
         office_->cell.wait([&](const seam::cell& now) { return now.version != version; }, limit);
-    if (!awaited.enough) return;
-    version = awaited.now.version;
+    if (!awaited.enough && !looks) return;
+    if (stop.stop_requested()) return;
     const auto found = office_->read(awaited.now);
+    const bool news = std::exchange(version, awaited.now.version) != awaited.now.version;
     // After a rollback of the server an older one may be there again.
-    if (!found || found->fence < newest || !office_->held_under(found->fence)) continue;
-    newest = found->fence;
-    fn(*found);
+    const bool led = found && found->fence >= newest && office_->held_under(found->fence);
+    if (led && news) {
+      newest = found->fence;
+      vacant = false;
+      fn(found);
+    } else if (looks && !led) {
+      vacant = true;
+      fn(std::nullopt);
+    }
   }
 }
 

@@ -39,6 +39,10 @@ std::stop_token hold::lost() const {
   return critical_section_ ? critical_section_->lost_token() : std::stop_token{};
 }
 
+std::stop_token hold::wanted() const {
+  return critical_section_ ? critical_section_->wanted_token() : std::stop_token{};
+}
+
 loss_reason hold::lost_reason() const noexcept {
   return critical_section_ ? critical_section_->lost_reason() : loss_reason::none;
 }
@@ -48,6 +52,11 @@ bool hold::valid() const noexcept { return critical_section_ && critical_section
 void hold::check() const {
   if (!critical_section_) throw error{errc::not_held, "this hold was moved from"};
   critical_section_->check();
+}
+
+time_point hold::extend(std::optional<duration> lease) {
+  if (!critical_section_) throw error{errc::not_held, "this hold was moved from"};
+  return critical_section_->extend(lease);
 }
 
 release_result hold::release() noexcept {

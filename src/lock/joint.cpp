@@ -1,6 +1,8 @@
 // Losing one is losing all; releasing goes on whatever becomes of one.
 #include "lock/joint.hpp"
 
+#include "local/critical_section.hpp"
+
 #include <crosslock/error.hpp>
 
 #include <algorithm>
@@ -64,6 +66,10 @@ joint::~joint() {
 void joint::add(hold held) {
   holds_.push_back(std::move(held));
   loss_->watch(holds_.back());
+}
+
+void joint::note_thread(std::uint64_t thread) noexcept {
+  for (const hold& each : holds_) each.critical_section()->note_thread(thread);
 }
 
 std::vector<crosslock::fence> joint::fences() const {

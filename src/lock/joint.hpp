@@ -46,6 +46,8 @@ class joint {
   joint& operator=(const joint&) = delete;
 
   void add(hold held);
+  /// They are taken by lock() of that thread.
+  void note_thread(std::uint64_t thread) noexcept;
   std::stop_token waits() const noexcept { return loss_->waits(); }
 
   std::size_t size() const noexcept { return indices_.size(); }

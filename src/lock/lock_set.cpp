@@ -102,10 +102,13 @@ std::unique_ptr<joint> lock_set::acquire(const acquire_how& how,
                                          const std::optional<duration>& wait) const {
   const std::vector<time_point> ends = ends_of(wait);
   auto taken = std::make_unique<joint>(indices_, how.stop);
+  const bool endless = !wait && !how.stop.stop_possible();
   const acquire_how each_how{.lease = how.lease, .stop = taken->waits()};
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    auto held = parts_[i].lock.try_acquire(each_how, ends[i], {.mode = parts_[i].mode});
-    if (held) taken->add(std::move(*held));
+    // Only a loss of its own can end a wait that has neither time nor stop.
+    auto entered = parts_[i].lock.acquire(each_how, ends[i], {.mode = parts_[i].mode}, endless);
+    const bool held = entered != nullptr;
+    if (held) taken->add(hold{std::move(entered)});
     taken->check();  // one that was lost meanwhile also ends the wait for the next
     if (!held) return nullptr;
   }

@@ -123,11 +123,12 @@ multi_lock::~multi_lock() = default;
 
 bool multi_lock::lock_within(std::optional<duration> wait) {
   state_->refuse_own_thread();
-  if (wait) wait = std::max(*wait, duration::zero());
-  auto held = acquire_within(wait, {});
-  if (!held) return false;
+  auto joint = state_->locks->acquire({}, wait);
+  if (!joint) return false;
+  joint->note_thread(inner::this_thread_token());
+  multi_hold held{std::move(joint)};
   const seam::lock_guard locked{state_->guard};
-  state_->thread_holds.push_back({inner::this_thread_token(), std::move(*held)});
+  state_->thread_holds.push_back({inner::this_thread_token(), std::move(held)});
   return true;
 }
 

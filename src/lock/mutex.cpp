@@ -21,7 +21,7 @@ void mutex::lock() { state_->lock_until(time_point::max()); }
 bool mutex::try_lock() { return state_->lock_until(inner::acquire_request::no_wait); }
 
 bool mutex::lock_within(duration wait) {
-  return state_->lock_until(state_->lock.end_of_standard_wait(wait));
+  return state_->lock_until(state_->lock.core().end_of(wait));
 }
 
 void mutex::unlock() noexcept { state_->unlock(claim_mode::exclusive); }
@@ -33,6 +33,14 @@ fence mutex::fence() const {
 std::stop_token mutex::lost() const {
   return state_->ask_hold([](const hold& held) { return held.lost(); });
 }
+
+time_point mutex::expires_at() const {
+  return state_->ask_hold([](const hold& held) { return held.expires_at(); });
+}
+
+bool mutex::valid() const noexcept { return state_->valid(); }
+
+void mutex::check() const { state_->check(); }
 
 hold mutex::acquire(acquire_how how) { return state_->lock.acquire_or_throw(how); }
 

@@ -78,6 +78,7 @@ struct recursive_mutex::state {
     }
     auto entered = lock.acquire({}, end);
     if (!entered) return false;
+    entered->note_thread(inner::this_thread_token());
     remember(std::move(entered));
     return true;
   }
@@ -103,7 +104,7 @@ void recursive_mutex::lock() { state_->lock_until(time_point::max()); }
 bool recursive_mutex::try_lock() { return state_->lock_until(inner::acquire_request::no_wait); }
 
 bool recursive_mutex::lock_within(duration wait) {
-  return state_->lock_until(state_->lock.end_of_standard_wait(wait));
+  return state_->lock_until(state_->lock.core().end_of(wait));
 }
 
 void recursive_mutex::unlock() noexcept {
@@ -124,6 +125,17 @@ fence recursive_mutex::fence() const { return state_->own_critical_section().fen
 std::stop_token recursive_mutex::lost() const {
   return state_->own_critical_section().lost_token();
 }
+
+time_point recursive_mutex::expires_at() const {
+  return state_->own_critical_section().expires_at();
+}
+
+bool recursive_mutex::valid() const noexcept {
+  const state::record* const mine = state_->own();
+  return mine && mine->critical_section->valid();
+}
+
+void recursive_mutex::check() const { state_->own_critical_section().check(); }
 
 std::size_t recursive_mutex::depth() const noexcept {
   const state::record* const mine = state_->own();

@@ -3,6 +3,7 @@
 
 #include "lock/acquirer.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -63,6 +64,16 @@ acquisition<hold> semaphore::async_acquire(std::int32_t count, acquire_how how,
 }
 
 std::int32_t semaphore::permits() const noexcept { return state_->of; }
+
+std::int32_t semaphore::available() const {
+  const lock_info seen = state_->lock.core().look(name().view());
+  if (!seen.line.empty()) return 0;
+  std::int32_t left = state_->of;
+  for (const claim_info& holder : seen.holders) {
+    left -= holder.mode == claim_mode::permit ? holder.permits : left;  // else it is locked
+  }
+  return std::max(left, 0);
+}
 
 const lock_name& semaphore::name() const noexcept { return state_->lock.name(); }
 

@@ -49,7 +49,7 @@ bool shared_mutex::try_lock_shared() {
 void shared_mutex::unlock_shared() noexcept { state_->unlock(claim_mode::shared); }
 
 bool shared_mutex::lock_within(duration wait, claim_mode mode) {
-  return state_->lock_until(state_->lock.end_of_standard_wait(wait), {.mode = mode});
+  return state_->lock_until(state_->lock.core().end_of(wait), {.mode = mode});
 }
 
 fence shared_mutex::fence() const {
@@ -59,6 +59,14 @@ fence shared_mutex::fence() const {
 std::stop_token shared_mutex::lost() const {
   return state_->ask_hold([](const hold& held) { return held.lost(); });
 }
+
+time_point shared_mutex::expires_at() const {
+  return state_->ask_hold([](const hold& held) { return held.expires_at(); });
+}
+
+bool shared_mutex::valid() const noexcept { return state_->valid(); }
+
+void shared_mutex::check() const { state_->check(); }
 
 hold shared_mutex::acquire_or_throw(const acquire_how& how, claim_mode mode) {
   return state_->lock.acquire_or_throw(how, {.mode = mode});
@@ -95,6 +103,15 @@ bool shared_mutex::upgrade_within(hold& held, duration wait, std::stop_token sto
   if (!next) return false;
   held.critical_section_ = std::move(next);
   return true;
+}
+
+acquisition<hold> shared_mutex::async_upgrade(const hold& held, std::stop_token stop,
+                                              std::optional<duration> wait) {
+  static_cast<void>(state_->critical_section_of(held.critical_section_));
+  auto described =
+      inner::describe_acquire({state_, &state_->lock}, {.stop = std::move(stop)}, wait);
+  described.plan().upgrades = held.critical_section_;
+  return described;
 }
 
 acquisition<hold> shared_mutex::describe_acquire(acquire_how how, std::optional<duration> wait,

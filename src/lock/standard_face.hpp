@@ -26,6 +26,7 @@ class standard_face {
     refuse_own_thread();
     auto held = lock.try_acquire({}, end, demand);
     if (!held) return false;
+    held->critical_section()->note_thread(this_thread_token());
     const seam::lock_guard locked{guard_};
     thread_holds_.push_back({this_thread_token(), std::move(*held)});
     return true;
@@ -60,9 +61,20 @@ class standard_face {
     const seam::lock_guard locked{guard_};
     const auto found = find(std::nullopt);
     if (found == thread_holds_.end()) {
-      throw error{errc::not_held, "'" + lock.name().str() + "' is not locked by this object"};
+      throw not_locked();
     }
     return question(found->held);
+  }
+
+  bool valid() noexcept {
+    const auto entered = critical_section();
+    return entered && entered->valid();
+  }
+
+  void check() {
+    if (const auto entered = critical_section()) return entered->check();
+    lock.core().check_usable();
+    throw not_locked();
   }
 
  private:
@@ -70,6 +82,18 @@ class standard_face {
     std::uint64_t thread;
     hold held;
   };
+
+  error not_locked() const {
+    return error{errc::not_held, "'" + lock.name().str() + "' is not locked by this object"};
+  }
+
+  /// What may tell a loss is asked without the guard. Null when there is none, and in a child.
+  std::shared_ptr<inner::critical_section> critical_section() noexcept {
+    if (lock.core().inherited_by_fork()) return nullptr;  // the guard may be locked for ever here
+    const seam::lock_guard locked{guard_};
+    const auto found = find(std::nullopt);
+    return found == thread_holds_.end() ? nullptr : found->held.critical_section();
+  }
 
   /// This thread's hold, else one that is valid, else the end.
   std::vector<thread_hold>::iterator find(std::optional<claim_mode> mode)

@@ -261,6 +261,44 @@ TEST_P(electing, a_frozen_leader_is_told_and_cannot_speak_for_its_successor) {
   });
 }
 
+TEST_P(electing, who_asks_for_it_hears_that_nobody_leads) {
+  play_with_cells([this] {
+    const client locks = short_lived();
+    const client viewer = stage().connect();
+    election office{locks, "office"};
+    election watched{viewer, "office"};
+    std::mutex guard;
+    std::vector<std::string> heard;  // "-" for nobody
+    const auto has = [&](const std::vector<std::string>& wanted) {
+      return eventually([&] {
+        const std::lock_guard locked{guard};
+        return heard == wanted;
+      });
+    };
+    std::stop_source stop;
+    thread_group watching{stage().clock()};
+    watching.start([&] {
+      watched.observe(stop.get_token(), [&](const std::optional<leader_info>& who) {
+        const std::lock_guard locked{guard};
+        heard.push_back(who ? who->value : "-");
+      });
+    });
+    EXPECT_TRUE(has({"-"}));
+    {
+      auto term = office.campaign("a");
+      EXPECT_TRUE(has({"-", "a"}));
+      term.proclaim("b");
+      EXPECT_TRUE(has({"-", "a", "b"}));
+    }
+    EXPECT_TRUE(has({"-", "a", "b", "-"}));
+    auto term = office.campaign("c");
+    EXPECT_TRUE(has({"-", "a", "b", "-", "c"}));
+    locks.close();  // its term ends with it
+    EXPECT_TRUE(has({"-", "a", "b", "-", "c", "-"}));
+    stop.request_stop();
+  });
+}
+
 TEST_P(electing, many_candidates_never_lead_two_at_once) {
   play_with_cells([this] {
     constexpr std::int32_t candidates = 16;

@@ -23,7 +23,7 @@ TEST_P(multi_face, the_standard_guards_work) {
       EXPECT_EQ(both.fences().size(), 2U);
       EXPECT_FALSE(both.lost().stop_requested());
       EXPECT_EQ(code_of([&] { both.lock(); }), errc::would_deadlock);
-      EXPECT_EQ(code_of([&] { both.try_lock(); }), errc::would_deadlock);
+      EXPECT_EQ(code_of([&] { (void)both.try_lock(); }), errc::would_deadlock);
     }
     EXPECT_EQ(code_of([&] { static_cast<void>(both.fences()); }), errc::not_held);
     both.unlock();  // of nothing: nothing
@@ -85,7 +85,6 @@ TEST_P(multi_face, bad_lists_are_refused) {
     EXPECT_EQ(code_of([&] { multi_lock(locks, {"good", ""}); }), errc::invalid_name);
     EXPECT_EQ(code_of([&] { multi_lock(locks, {"crosslock:{x"}); }), errc::invalid_name);
     multi_lock one{locks, {"name"}};
-    EXPECT_EQ(code_of([&] { static_cast<void>(one.try_acquire_for(-1s)); }), errc::invalid_lease);
     auto held = one.acquire();
     auto moved = std::move(held);
     EXPECT_EQ(held.size(), 0U);  // NOLINT(bugprone-use-after-move)

@@ -125,14 +125,19 @@ TEST_P(waiting, who_waits_behind_a_cancelled_waiter_is_served) {
   });
 }
 
-TEST_P(waiting, a_wait_of_no_time_tries_and_a_negative_one_is_refused) {
+TEST_P(waiting, a_wait_of_no_time_or_less_is_a_try_in_every_form) {
   play([this] {
     const client locks = stage().connect();
     mutex lock{locks, "name"};
-    EXPECT_TRUE(lock.try_acquire_for(0s));
-    EXPECT_EQ(code_of([&] { (void)lock.try_acquire_for(-1ns); }), errc::invalid_lease);
-    EXPECT_TRUE(lock.try_lock_for(-1s));  // the standard says: as if it were a try
-    lock.unlock();
+    for (const duration wait : {duration{0s}, duration{-1ns}, duration::min()}) {
+      EXPECT_TRUE(lock.try_acquire_for(wait));
+      EXPECT_TRUE(lock.try_acquire_for(wait, lease()));
+      EXPECT_TRUE(lock.try_lock_for(wait));  // as the standard says
+      EXPECT_FALSE(mutex(locks, "name").try_acquire_for(wait));
+      lock.unlock();
+      const auto later = lock.async_acquire({}, wait).future().get();
+      EXPECT_TRUE(later);
+    }
   });
 }
 

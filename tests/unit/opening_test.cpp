@@ -105,10 +105,10 @@ TEST(opening, leases_outside_the_engines_range_are_refused) {
   }
 }
 
-TEST(opening, a_negative_wait_is_an_error_and_an_endless_one_does_not_overflow) {
+TEST(opening, a_negative_wait_is_a_try_and_an_endless_one_does_not_overflow) {
   auto locks = connect("memory:opening");
   mutex a{locks, "a"};
-  refusal(errc::invalid_lease, [&] { (void)a.try_acquire_for(-1ns); });
+  EXPECT_TRUE(a.try_acquire_for(-1ns));
   EXPECT_TRUE(a.try_acquire_for(std::chrono::hours::max()));
   EXPECT_TRUE(a.try_acquire_for(0s));
 }
