@@ -118,8 +118,8 @@ void keeper::hold_begins(lease_record& record, time_point now) noexcept {
   record.held_since_ns.store(now.time_since_epoch().count(), std::memory_order_release);
 }
 
-void keeper::tell_loss(std::function<void()> notice) {
-  loss_notifier_.tell(std::move(notice));
+void keeper::tell_loss(loss_notice notice) {
+  if (!loss_notifier_.tell(std::move(notice))) return;
   // The clock thread looks after the notifier: let it plan that.
   const seam::lock_guard guard{mutex_};
   if (alarm_) alarm_->ring();

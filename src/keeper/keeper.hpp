@@ -54,7 +54,7 @@ class keeper {
                      std::shared_ptr<std::atomic<bool>> given_back = {});
 
   /// Runs a notice of loss on a thread of its own.
-  void tell_loss(std::function<void()> notice);
+  void tell_loss(loss_notice notice);
 
   /// Stops renewing and watching, runs the tasks that are due as far as time allows, and
   /// disconnects.
