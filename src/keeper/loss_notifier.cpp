@@ -121,12 +121,14 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
 
   // In a crew, callbacks take processors from those who have yet to signal: they come afterwards.
   void all_set(std::size_t count) CROSSLOCK_EXCLUDES(mutex) {
+    bool none_missing = false;
     {
       const seam::lock_guard guard{mutex};
       unsignalled -= count;
-      if (unsignalled == 0) signals.fetch_add(1);
+      none_missing = unsignalled == 0;
+      if (none_missing) signals.fetch_add(1);
     }
-    clock.unpark(signals);
+    if (none_missing) return clock.unpark(signals);
     const time_point until = clock.now() + put_off_max;
     seam::park_unless(clock, signals, [&]() -> std::optional<time_point> {
       const seam::lock_guard guard{mutex};

@@ -103,9 +103,6 @@ void expect_in_time(const callback& called) {
     client locks = connect("memory:" + std::to_string(round));
     seen = lose_together(locks, holds, called);
     EXPECT_LE(seen.threads, threads_max);
-    if (std::getenv("SHOW"))
-      std::cerr << seen.late << " late, worst " << seen.worst.count() / 1000 << " threads "
-                << seen.threads << "\n";
     if (seen.late == 0) return;
   }
   ADD_FAILURE() << seen.late << " of " << holds << " were told after their deadline, the worst "
