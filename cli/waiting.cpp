@@ -76,10 +76,26 @@ std::string waiting_note::in_the_way() {
   }
 }
 
+/// None where nobody can share, and a mutex is all that there is.
+void open_read_write_lock(std::optional<shared_mutex>& lock, const client& locks,
+                          const lock_name& name) {
+  try {
+    lock.emplace(locks, name);
+  } catch (const error& why) {
+    if (why.which() != errc::unsupported) throw;
+  }
+}
+
 void begin(const client& locks, const lock_name& name, const claim_request& wanted, acquire_how how,
            acquire_callback done) {
+  std::optional<shared_mutex> lock;
+  if (wanted.among_readers) open_read_write_lock(lock, locks, name);
   switch (wanted.mode) {
     case claim_mode::exclusive:
+      if (lock) {
+        lock->acquire_async(std::move(done), std::move(how), wanted.wait);
+        return;
+      }
       mutex{locks, name}.acquire_async(std::move(done), std::move(how), wanted.wait);
       return;
     case claim_mode::shared:
@@ -100,7 +116,8 @@ void offer_claim(command_words& words, claim_flags& flags) {
       .add_option("-w,--wait,--timeout", flags.wait, "Wait at most so long: 90, 500ms, 2m; 0 is -n")
       .excludes(no_wait);
   option shared = words.add_flag("-s,--shared", flags.shared, "Share it with others who share it");
-  const option exclusive = words.add_flag("-x,--exclusive", flags.exclusive, "Alone (the default)");
+  const option exclusive = words.add_flag("-x,--exclusive", flags.exclusive,
+                                          "Alone (the default), where others share it");
   shared.excludes(exclusive);
   words.add_option("--permits", flags.permits, "Take one of N permits: at most N at a time")
       .excludes(shared)
@@ -114,6 +131,7 @@ void offer_claim(command_words& words, claim_flags& flags) {
 claim_request read_claim(const claim_flags& flags) {
   claim_request wanted;
   if (flags.shared) wanted.mode = claim_mode::shared;
+  wanted.among_readers = flags.exclusive;
   if (flags.permits) {
     wanted.mode = claim_mode::permit;
     wanted.permits = *flags.permits;

@@ -30,6 +30,7 @@ void offer_claim(command_words& words, claim_flags& flags);
 
 struct claim_request {
   claim_mode mode = claim_mode::exclusive;
+  bool among_readers = false;    ///< exclusive: of a lock that others share
   std::int32_t permits = 1;      ///< of a semaphore: how many there are; one of them is taken
   std::optional<duration> wait;  ///< empty: as long as it takes
   int busy_code = 0;             ///< the exit code when it was not to be had

@@ -113,6 +113,7 @@ claims::bereft claims::after_session(session_number ended) {
     if (one->session != ended) continue;
     unwatch(one);
     if (one->go_on) found.staying.push_back(std::exchange(one->go_on, nullptr));
+    if (one->left_later) found.leaving.push_back(std::exchange(one->left_later, nullptr));
     if (one->now == standing::phase::waiting) found.waiting.push_back(one);
     if (one->now == standing::phase::held || one->now == standing::phase::leaving) {
       forget(one);

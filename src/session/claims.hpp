@@ -62,6 +62,7 @@ struct standing {
   std::size_t index_among_unguarded = nowhere;
 
   bool refused = false;  ///< leaving: the server would not have it, so again later
+  hearer left_later{};   ///< leaving: who waits for the next try, as the last was cut off
 
   bool expects_news = false;  ///< no thread listens for it
 };
@@ -121,10 +122,11 @@ class claims {
   };
   unfinished after_reconnect() CROSSLOCK_REQUIRES(mutex);
   /// That session is over, and its nodes with it. Who waits has to look; who only stayed for a
-  /// moment goes on, to fail.
+  /// moment goes on, to fail; who waits for a removal will never know.
   struct bereft {
     std::vector<standing_ref> waiting;
     std::vector<std::function<void(bool)>> staying;
+    std::vector<hearer> leaving;
   };
   bereft after_session(session_number ended) CROSSLOCK_REQUIRES(mutex);
   /// What is to be done now and then: which nodes of holds that began before `old_enough` are to be

@@ -117,31 +117,63 @@ void engine::ask_async(const seam::claim& claim, time_point /*give_up*/) {
   })->begin();
 }
 
+/// A removal that somebody waits for.
+struct engine::departure {
+  tree::flight first;
+  response said;
+  bool goes_on = false;  ///< the first try was cut off: the next connection tries again
+  tree::flight second;
+  response said_then;
+};
+
+void engine::land(tree::flight& way) noexcept {
+  way.missing.store(0, std::memory_order_release);
+  way.word.fetch_add(1);
+  clock_.unpark(way.word);
+}
+
+/// A moment for a new connection, and for one server that does not answer; without servers nobody
+/// is kept waiting.
+time_point engine::end_of_patience(time_point give_up) const {
+  return std::min(give_up, clock_.now() + std::max<duration>(1s, environment_.wire.timeout() / 4));
+}
+
+void engine::hear_departure(const standing_ref& one, const std::shared_ptr<departure>& mine,
+                            const response& said) {
+  mine->said = said;
+  if (said.cut_off()) {
+    const seam::lock_guard guard{table_.mutex};
+    if (one->now == standing::phase::leaving && table_.find(one->claim.owner) == one) {
+      one->left_later = [this, mine](response& again) {
+        // The first try may have done it: within a session nobody else removes its nodes.
+        mine->said_then = again.no_node() ? response{} : again;
+        land(mine->second);
+      };
+      mine->goes_on = true;
+    }
+  }
+  land(mine->first);
+}
+
 response engine::leave_and_wait(const standing_ref& one, time_point give_up) {
-  struct under_way {
-    tree::flight way;
-    response said;
-  };
   try {
-    // A moment for a new connection; without servers nobody is kept waiting.
-    environment_.wire.require(std::min(give_up, clock_.now() + 1s));
+    environment_.wire.require(end_of_patience(give_up));
   } catch (const error&) {
     leave(environment_, one, nullptr);  // as soon as there is a connection
     throw;
   }
-  const auto mine = std::make_shared<under_way>();
-  mine->way.missing.store(1);
-  leave(environment_, one, [mine, &clock = clock_](response& said) {
-    mine->said = said;
-    mine->way.missing.store(0, std::memory_order_release);
-    mine->way.word.fetch_add(1);
-    clock.unpark(mine->way.word);
-  });
-  if (!environment_.wire.await(mine->way, give_up)) {
+  const auto mine = std::make_shared<departure>();
+  mine->first.missing.store(1);
+  mine->second.missing.store(1);
+  leave(environment_, one,
+        [this, one, mine](const response& said) { hear_departure(one, mine, said); });
+  if (!environment_.wire.await(mine->first, give_up)) {
     throw environment_.words.make_error(
         errc::timed_out, environment_.wire.shown() + " did not answer in time", true);
   }
-  return mine->said;
+  if (!mine->goes_on) return mine->said;
+  const bool landed = environment_.wire.await(mine->second, end_of_patience(give_up));
+  return landed ? mine->said_then : mine->said;
 }
 
 void engine::withdraw(const seam::claim& claim, time_point give_up) {

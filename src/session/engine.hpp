@@ -89,6 +89,11 @@ class engine : public seam::engine, protected session_listener {
   /// Null when it is not, or no longer, ours.
   standing_ref find_held(const seam::grant& grant);
   response leave_and_wait(const standing_ref& one, time_point give_up);
+  struct departure;
+  void hear_departure(const standing_ref& one, const std::shared_ptr<departure>& mine,
+                      const response& said);
+  void land(tree::flight& way) noexcept;
+  time_point end_of_patience(time_point give_up) const;
   time_point end_of_stay(const standing_ref& one) const;
   void end_stay(const standing_ref& one);
   void let_in_or_wake(const standing_ref& waiter, const event& news);

@@ -96,6 +96,10 @@ void engine::ended(session_number session) noexcept {
   }
   events_.session_cut();  // before anything that a user's log could hold up
   for (const auto& go_on : found.staying) go_on(true);
+  for (const hearer& left : found.leaving) {
+    response unknown{.what = response::result::cut_off};
+    left(unknown);
+  }
   if (say_) say_(log_level::warning, environment_.wire.shown() + ": the session has ended");
   for (const standing_ref& one : found.waiting) {
     events_.look_again({*one->claim.name, one->claim.owner});

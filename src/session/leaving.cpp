@@ -94,6 +94,7 @@ void leave(claim_environment& at, const standing_ref& one, hearer then) {
     ++one->ask;
     at.table.unwatch(one);
     one->go_on = nullptr;
+    if (!then) then = std::exchange(one->left_later, nullptr);
     if (std::exchange(one->expects_news, false)) at.wire.expect_news(-1);
     // One that was forgotten has a successor of the same owner, who may use its very node.
     const bool successor = at.table.find(one->claim.owner) != one;

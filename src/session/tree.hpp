@@ -24,6 +24,7 @@ namespace crosslock::session {
 enum class rights {
   shared,    ///< parents and cells: everybody who may use these locks
   own_node,  ///< claims: read by them, written by this client alone, so that a write is its word
+  session,   ///< what heartbeats write to: everything, for this client and its user
 };
 
 enum class node_life {

@@ -117,6 +117,11 @@ def check_nodes(tally, url):
             tally.check(f"'{name}' is at /{path}, and is listed",
                         listed == [name] and len(found) == 1
                         and held.owner_id in found[0].replace("-", ""), f"{listed} {found}")
+    for options, kind in (([], "-lock-"), (["-x"], "-__WRIT__"), (["-s"], "-__READ__")):
+        with holder(url, "kind", *options):
+            found = claims(url, "kind")
+            tally.check(f"run {' '.join(options)} claims as {kind}",
+                        len(found) == 1 and kind in found[0], str(found))
     with holder(f"{url}&naming=kazoo", "kazoo") as held:
         said = shell(url, "ls", "/kazoo")
         tally.check("naming=kazoo writes what kazoo writes",

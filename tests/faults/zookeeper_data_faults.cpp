@@ -176,5 +176,56 @@ TEST_F(zookeeper_with_clock, F12_F13_a_wall_clock_an_hour_off_changes_nothing) {
   judge();
 }
 
+/// Their libraries would go in beside ours. Here is what they write.
+TEST_F(zookeeper_faults, F14_a_name_that_another_library_uses_otherwise_is_a_conflict) {
+  const client locks = connect(steady);
+  servers::zookeeper_talk other = testbed().talk();
+  using kind = servers::zookeeper_talk::kind;
+  const std::string uuid = "01234567-89ab-4def-8123-456789abcdef";
+  const auto code = [&](const std::string& how, const std::string& name) {
+    return code_of([&] {
+      if (how == "mutex") (void)mutex(locks, name).try_acquire();
+      if (how == "write") (void)shared_mutex(locks, name).try_acquire();
+      if (how == "read") (void)shared_mutex(locks, name).try_acquire_shared();
+      if (how == "permits") (void)semaphore(locks, name, 3).try_acquire();
+    });
+  };
+  struct row {
+    std::string name;
+    std::string child;
+    kind what;
+    std::vector<std::string> refused;
+    std::vector<std::string> fine;
+  };
+  const auto line = kind::ephemeral_sequential;
+  for (const row& each :
+       {row{"curators-readers", "_c_" + uuid + "-__READ__", line, {"mutex"}, {"read", "write"}},
+        row{"curators-mutex", "_c_" + uuid + "-lock-", line, {"read", "write"}, {"mutex"}},
+        row{"curators-latch", "_c_" + uuid + "-latch-", line, {"mutex", "read", "permits"}, {}},
+        row{"kazoos-lock", "0123456789ab4def8123456789abcdef__lock__", line, {"mutex"}, {}},
+        row{"kazoos-semaphore",
+            "0123456789ab4def8123456789abcdef",
+            kind::ephemeral,
+            {"mutex", "permits"},
+            {}},
+        row{"a-name-below",
+            "0123456789ab4def8123456789abcdef",
+            kind::container,
+            {},
+            {"mutex", "permits", "read"}}}) {
+    SCOPED_TRACE(each.name);
+    const std::string place = testbed().root() + "/" + each.name;
+    other.create(place);
+    other.create(place + "/" + each.child, {}, each.what);
+    for (const std::string& how : each.refused) EXPECT_EQ(code(how, each.name), errc::conflict);
+    for (const std::string& how : each.fine) EXPECT_EQ(code(how, each.name), errc{}) << how;
+    EXPECT_TRUE(eventually([&] {
+      auto left = other.children(place);
+      std::erase_if(left, [](const auto& one) { return one == "locks" || one == "leases"; });
+      return left.size() == 1 && other.children(place + "/locks").empty();
+    })) << "nothing is left";
+  }
+}
+
 }  // namespace
 }  // namespace crosslock::faults

@@ -74,5 +74,40 @@ TEST_F(zookeeper_with_room, F32_a_full_line_refuses_and_keeps_nothing_of_whoever
   EXPECT_TRUE(lock.try_acquire_for(30s));
 }
 
+TEST_F(zookeeper_faults, F32_more_permits_than_a_message_takes_are_refused_before_they_are_sent) {
+  const client locks = connect(steady);
+  mutex other{locks, "other"};
+  const hold kept = other.acquire();
+  const proxy::jute_session before = testbed().session_of(0);
+  semaphore lock{locks, "name", 10'000};
+  EXPECT_EQ(code_of([&] { (void)lock.try_acquire(5'000); }), errc::unsupported);
+  EXPECT_TRUE(testbed().talk().children(testbed().root() + "/name").empty());
+  try {
+    (void)lock.try_acquire(5'000);
+  } catch (const error& why) {
+    const std::string text = why.what();
+    const auto most = std::stoi(text.substr(text.find("at most ") + 8));
+    EXPECT_GT(most, 1'000);
+    EXPECT_TRUE(lock.try_acquire(most));
+  }
+  EXPECT_TRUE(kept.valid());
+  EXPECT_EQ(testbed().session_of(0).id, before.id);
+}
+
+/// kazoo makes the parent of a lock once, and fails for good when it is gone.
+TEST_F(zookeeper_with_room, F14_beside_kazoo_parents_stay_and_beside_curator_they_go) {
+  options how;
+  how.lease = steady;
+  const auto use = [&](const std::string& name, const std::string& naming) {
+    const client locks = testbed().connect(how, naming);
+    EXPECT_EQ(mutex(locks, name).acquire().release(), release_result::released);
+  };
+  use("kazoos", "&naming=kazoo");
+  use("curators", "");
+  servers::zookeeper_talk looks = testbed().talk();
+  EXPECT_TRUE(eventually([&] { return !looks.exists(testbed().root() + "/curators"); }));
+  EXPECT_TRUE(looks.exists(testbed().root() + "/kazoos"));
+}
+
 }  // namespace
 }  // namespace crosslock::faults

@@ -67,6 +67,33 @@ TEST_F(zookeeper_with_rights, F33_whoever_was_refused_goes_on_and_leaves_nothing
       << (now() - given_back).count();
 }
 
+class zookeeper_with_another_hash : public zookeeper_alone {
+ protected:
+  zookeeper_with_another_hash()
+      : zookeeper_alone{
+            {.machine = {"-Dzookeeper.DigestAuthenticationProvider.digestAlg=SHA-256"}}} {}
+};
+
+TEST_F(zookeeper_with_another_hash, F33_rights_are_written_as_the_servers_hash_passwords) {
+  for (const std::string user : {"", "anne:secret@", "crosslock:secret@"}) {
+    SCOPED_TRACE(user);
+    std::string url = testbed().url(0);
+    url.insert(url.find("127"), user);
+    url.insert(url.find('?'), "/of-" + user.substr(0, user.find(':')));
+    options how;
+    how.lease = session;
+    const client locks = crosslock::connect(url, how);
+    mutex lock{locks, "name"};
+    hold held = lock.acquire();
+    sleep_for_real(2 * session);
+    EXPECT_TRUE(held.valid()) << "its heartbeats are written";
+    EXPECT_EQ(held.release(), release_result::released);
+    const client others = crosslock::connect(url, how);
+    EXPECT_TRUE(mutex(others, "name").try_acquire());
+    EXPECT_TRUE(mutex(others, "other/name").try_acquire());
+  }
+}
+
 TEST_F(zookeeper_faults, F14_a_node_that_was_removed_is_lost_at_a_downgrade) {
   const client locks = connect(steady);
   shared_mutex lock{locks, "name"};

@@ -10,7 +10,8 @@ from kazoo.exceptions import LockTimeout, NoNodeError
 
 SESSION = KazooClient(hosts=f"127.0.0.1:{sys.argv[1]}", timeout=4)
 SESSION.start()
-KINDS = {"mutex": SESSION.Lock, "write": SESSION.WriteLock, "read": SESSION.ReadLock}
+KINDS = {"mutex": SESSION.Lock, "write": SESSION.WriteLock, "read": SESSION.ReadLock,
+         "semaphore": SESSION.Semaphore}
 DIGITS = 12
 held = None
 

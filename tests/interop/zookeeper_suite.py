@@ -215,7 +215,27 @@ def readers_do_not_overtake_a_writer(tally, stage):
                     words == ["in", "busy", "busy", "out", "in", "out"], "; ".join(said))
 
 
+def other_kinds_are_conflicts(tally, stage):
+    """Locks that would not see ours."""
+    kazoo, curator = stage.kazoo(), stage.curator()
+    for number, (other, kind, our_kind, named) in enumerate((
+            (kazoo, "semaphore", "mutex", "kazoo's Semaphore"),
+            (kazoo, "semaphore", "permits:3", "kazoo's Semaphore"),
+            (kazoo, "mutex", "mutex", "naming=kazoo"),
+            (curator, "read", "mutex", "InterProcessReadWriteLock"),
+            (curator, "write", "mutex", "InterProcessReadWriteLock"),
+            (curator, "mutex", "write", "no readers"),
+            (curator, "mutex", "read", "no readers"))):
+        name = f"kinds/{number}"
+        taken = other.tell("acquire", kind, name, 5000)
+        said = stage.ours().tell("acquire", our_kind, name, 0)
+        other.tell("release")
+        tally.check(f"{kind} of {other.name}, {our_kind} of ours: a conflict",
+                    taken.startswith("in") and named in said, f"{taken}; {said}")
+
+
 CASES = [
+    other_kinds_are_conflicts,
     whoever_holds_keeps_the_others_out,
     served_in_the_order_of_coming,
     readers_share_and_writers_downgrade,

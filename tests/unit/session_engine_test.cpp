@@ -120,6 +120,24 @@ TEST_F(session_engine, what_nobody_has_removed_for_sure_is_removed_after_the_rec
   EXPECT_TRUE(told_of_turn);
 }
 
+TEST_F(session_engine, a_release_that_is_cut_off_is_answered_by_the_next_connection) {
+  for (const bool carried_out : {false, true}) {
+    const auto held = served(claim(1));
+    wire.cut_next = true;
+    wire.carry_out_cut = carried_out;
+    EXPECT_EQ(release(held), seam::release_answer::released);
+    EXPECT_EQ(places(), 0U);
+  }
+}
+
+TEST_F(session_engine, a_release_that_is_cut_off_for_good_is_unknown) {
+  const auto held = served(claim(1));
+  wire.cut_next = true;
+  wire.comes_back = false;
+  EXPECT_THROW(release(held), error);
+  wire.end_session();  // nobody waits any more
+}
+
 TEST_F(session_engine, with_its_session_everything_ends_and_who_waits_stands_in_line_anew) {
   const auto held = served(claim(1));
   served(claim(2));

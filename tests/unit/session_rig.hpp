@@ -31,7 +31,12 @@ class small_tree final : public tree {
     for (asked& one : all) under_way_.push_back(std::move(one));
   }
   bool await(flight& mine, time_point) override {
-    serve();
+    if (std::exchange(cut_next, false)) {
+      cut(carry_out_cut);
+      if (comes_back) reconnect();
+    } else {
+      serve();
+    }
     return mine.landed();
   }
   bool await_so_far(flight& mine, time_point until) override { return await(mine, until); }
@@ -93,6 +98,10 @@ class small_tree final : public tree {
   std::map<std::string, node> nodes;
   std::set<std::string> watched;
   bool connected = true;
+  // What becomes of the next flight that somebody waits for.
+  bool cut_next = false;
+  bool carry_out_cut = false;
+  bool comes_back = true;
   int requests = 0;
   int expected = 0;
 

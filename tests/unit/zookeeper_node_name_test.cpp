@@ -237,5 +237,41 @@ TEST(zookeeper_line, only_readers_share) {
   }
 }
 
+TEST(zookeeper_node_name, whoever_does_not_know_our_claims_is_a_stranger) {
+  const std::string random = "0123456789ab4def8123456789abcdef";  // as uuid4() draws them
+  const std::string uuid = "01234567-89ab-4def-8123-456789abcdef";
+  const std::string ours = "01234567-89ab-cdef-0123-456789abcdef";
+  struct row {
+    naming how;
+    node_kind kind;
+    std::string child;
+    bool strange;
+  };
+  const auto curators = naming::curator;
+  for (const row& each : {
+           row{curators, node_kind::mutex, "_c_" + uuid + "-lock-0000000001", false},
+           row{curators, node_kind::mutex, "_c_" + uuid + "-__READ__0000000001", true},
+           row{curators, node_kind::mutex, "_c_" + uuid + "-__WRIT__0000000001", true},
+           row{curators, node_kind::mutex, "_c_" + ours + "-__READ__0000000001", false},
+           row{curators, node_kind::writer, "_c_" + uuid + "-__READ__0000000001", false},
+           row{curators, node_kind::writer, "_c_" + uuid + "-lock-0000000001", true},
+           row{curators, node_kind::reader, "lock-0000000001", true},
+           row{curators, node_kind::reader, "_c_" + ours + "-lock-0000000001", false},
+           row{curators, node_kind::mutex, random + "__lock__0000000001", true},
+           row{curators, node_kind::mutex, "x-123-0000000001", false},
+           row{naming::kazoo, node_kind::mutex, random + "__lock__0000000001", false},
+           row{naming::kazoo, node_kind::mutex, random + "__rlock__0000000001", false},
+           row{naming::kazoo, node_kind::reader, "_c_" + uuid + "-lock-0000000001", true},
+           row{curators, node_kind::mutex, random, true},
+           row{curators, node_kind::permits, random, true},
+           row{curators, node_kind::permits, "_c_" + uuid + "-lock-0000000001", false},
+           row{curators, node_kind::mutex, "_c_" + uuid + "-latch-0000000001", true},
+           row{curators, node_kind::mutex, "latch-0000000001", false},
+           row{curators, node_kind::mutex, "sku-42", false},
+       }) {
+    EXPECT_EQ(!stranger(each.how, each.kind, each.child).empty(), each.strange) << each.child;
+  }
+}
+
 }  // namespace
 }  // namespace crosslock::zookeeper

@@ -5,6 +5,7 @@
 #include "session/asking_line.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,23 +13,37 @@
 
 namespace crosslock::zookeeper {
 
-/// Mutexes and read-write locks, first come first served, beside semaphores of the same name.
-class asking_in_line final : public asking_line {
+/// A way in that looks whether another library uses the name for something else.
+template <class Way>
+class wary : public Way {
  public:
-  using asking_line::asking_line;
+  using Way::Way;
+
+ protected:
+  /// `names`: what lies below the name. Goes on unless that has refused.
+  void unless_strangers(const name_list& names, std::function<void()> go_on);
+};
+extern template class wary<asking>;
+extern template class wary<asking_line>;
+
+/// Mutexes and read-write locks, first come first served, beside semaphores of the same name.
+class asking_in_line final : public wary<asking_line> {
+ public:
+  using wary::wary;
 
  private:
   void judge(response& listed) override;
   void refuse_if_semaphore(response& listed);
+  void judge_among_strangers(response& listed);
 
   response permits_;
 };
 
 /// Semaphores, by Curator's protocol: one at a time in the queue looks at the permits given out,
 /// and takes its own when there is room.
-class asking_permits final : public asking {
+class asking_permits final : public wary<asking> {
  public:
-  using asking::asking;
+  using wary::wary;
 
  private:
   void make() override;
@@ -41,6 +56,7 @@ class asking_permits final : public asking {
   void made();
   void found();
   void judge();
+  void judge_permits();
   void wait_for_room();
   void wait_behind(const node& before, bool only_for_a_moment);
   void admit();

@@ -13,7 +13,11 @@ namespace crosslock::zookeeper {
 void asking_in_line::judge(response& listed) {
   const bool semaphore =
       listed.ok() && std::ranges::find(listed.names, "leases") != listed.names.end();
-  return semaphore ? refuse_if_semaphore(listed) : asking_line::judge(listed);
+  return semaphore ? refuse_if_semaphore(listed) : judge_among_strangers(listed);
+}
+
+void asking_in_line::judge_among_strangers(response& listed) {
+  unless_strangers(listed.names, [this, listed]() mutable { asking_line::judge(listed); });
 }
 
 void asking_in_line::refuse_if_semaphore(response& listed) {
@@ -23,7 +27,7 @@ void asking_in_line::refuse_if_semaphore(response& listed) {
   all.push_back({children(mine_->name_path + "/locks"), [this, listed](response& said) mutable {
                    if (said.cut_off()) return fail(said, "list '" + name().str() + "'");
                    if (permits_.names.empty() && said.names.empty()) {
-                     return asking_line::judge(listed);
+                     return judge_among_strangers(listed);
                    }
                    refuse(make_error(errc::conflict,
                                      "'" + name().str() +
@@ -163,6 +167,10 @@ std::size_t asking_permits::claimed_before(std::span<const node> queue) const {
 }
 
 void asking_permits::judge() {
+  unless_strangers(beside_.names, [this] { judge_permits(); });
+}
+
+void asking_permits::judge_permits() {
   if (queue_.no_node()) return start_over();
   if (given_out_.no_node()) return make_parents();
   if (!queue_.ok()) return fail(queue_, "list '" + name().str() + "'");

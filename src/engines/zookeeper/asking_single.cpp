@@ -31,7 +31,17 @@ void asking_single::make() {
 }
 
 void asking_single::look() { see(); }
-void asking_single::find() { see(); }
+
+/// A server that lags behind would show the node before ours, and ours would be forgotten: what was
+/// sent on an earlier connection is carried out before this, or never.
+void asking_single::find() {
+  std::vector<sent> all;
+  all.push_back({sync(mine_->name_path), [this](response& said) {
+                   if (!said.ok()) return fail(said, "look at '" + name().str() + "'");
+                   see();
+                 }});
+  send(std::move(all));
+}
 
 void asking_single::see() {
   {

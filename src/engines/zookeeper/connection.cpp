@@ -24,6 +24,15 @@ using namespace std::chrono_literals;
 
 void be_silent(const char*) {}
 
+/// What the library logs it formats in buffers that all threads of the process share.
+void be_silent_for_good() {
+  static const bool done = [] {
+    zoo_set_debug_level(static_cast<ZooLogLevel>(0));
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
 /// Watches of all kinds end here; the library calls it with our mutex held.
 void note_event(zhandle_t*, int type, int, const char* path, void* context) {
   if (type == ZOO_SESSION_EVENT || path == nullptr) return;  // the state is looked at anyway
@@ -83,14 +92,27 @@ void connection::open(time_point give_up) {
   thread_ = clock_.start("crosslock-zookpr", [this] { own_thread(); });
 }
 
+std::size_t connection::bytes_of(rights who) const {
+  const seam::lock_guard guard{mutex_};
+  return access_->bytes_of(who);
+}
+
 void connection::make_handle() {
-  zoo_set_debug_level(ZOO_LOG_LEVEL_ERROR);
+  be_silent_for_good();
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(how_.session).count();
-  handle_ = zookeeper_init2(how_.hosts.c_str(), note_event, static_cast<int>(ms), nullptr,
-                            &take_down_, ZOO_NO_LOG_CLIENTENV, be_silent);
+  _zhandle* made = nullptr;
+  int failure = 0;
+  {
+    // It resolves the names of the servers, which may take its time; nobody else has the seat.
+    const seam::unlocked meanwhile{mutex_};
+    made = zookeeper_init2(how_.hosts.c_str(), note_event, static_cast<int>(ms), nullptr,
+                           &take_down_, ZOO_NO_LOG_CLIENTENV, be_silent);
+    failure = errno;
+  }
+  handle_ = made;
   if (handle_ == nullptr) {
     // Most often a name that cannot be resolved just now: tried again later.
-    last_failure_ = errno;
+    last_failure_ = failure;
     all_refused_ = true;
     handle_again_at_ = clock_.now() + 500ms;
     return;
@@ -176,6 +198,12 @@ void connection::try_again_after_refusal(time_point now) {
     refusal_.reset();
     session_node_tries_ = 0;
     make_session_node();
+  } else if (state_ == standing::connected && lasts_->deadline() <= now) {
+    // It goes on to ask for what it was given last: only a new session asks for more.
+    refusal_.reset();
+    end_session();
+    drop_handle();
+    make_handle();
   }
 }
 

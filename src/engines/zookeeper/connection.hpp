@@ -16,6 +16,7 @@
 #include <crosslock/time.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -71,6 +72,8 @@ class connection final : public tree {
   duration beat_interval() const override;
   const std::string& shown() const noexcept override { return how_.shown; }
   const std::string& root() const noexcept { return how_.root; }
+  /// What the rights of a node take of a message.
+  std::size_t bytes_of(rights who) const;
   /// The server's wall clock minus our clock, as of the last heartbeat.
   std::optional<std::int64_t> server_ms() const;
   bool on_own_thread() const noexcept;
@@ -95,6 +98,8 @@ class connection final : public tree {
   void session_goes_on() CROSSLOCK_REQUIRES(mutex_);
   void end_session() CROSSLOCK_REQUIRES(mutex_);
   void make_session_node() CROSSLOCK_REQUIRES(mutex_);
+  void learn_rights(const std::string& path) CROSSLOCK_REQUIRES(mutex_);
+  void submit_rights_question(const std::string& path, hearer then) CROSSLOCK_REQUIRES(mutex_);
   void make_ancestors(const std::string& path) CROSSLOCK_REQUIRES(mutex_);
   void tend(time_point now) CROSSLOCK_REQUIRES(mutex_);
   void plan_heartbeat(time_point when) noexcept CROSSLOCK_REQUIRES(mutex_);
@@ -105,6 +110,7 @@ class connection final : public tree {
       CROSSLOCK_REQUIRES(mutex_);
   void note_server_time(std::int64_t ms, time_point when) CROSSLOCK_REQUIRES(mutex_);
   void note_refusal(int code) noexcept CROSSLOCK_REQUIRES(mutex_);
+  std::string current_server() const CROSSLOCK_REQUIRES(mutex_);
   bool something_came() const noexcept CROSSLOCK_REQUIRES(mutex_);
   void hang_up() noexcept CROSSLOCK_REQUIRES(mutex_);
   template <class Over>

@@ -1,4 +1,5 @@
 // The session: made, proven by heartbeats, ended.
+#include "engines/zookeeper/access.hpp"
 #include "engines/zookeeper/arrival.hpp"
 #include "engines/zookeeper/connection.hpp"
 #include "engines/zookeeper/path.hpp"
@@ -39,7 +40,7 @@ void connection::session_goes_on() {
     lasts_ = std::make_shared<seam::session>(primed_, timeout_);
   } else if (lasts_->shorten(*proof_.proven(), timeout_)) {
     // Before anything else: another server may keep sessions for less time.
-    arrived_.push_back({.what = arrival::signal::shortened});
+    arrived_.push_front({.what = arrival::signal::shortened});
   }
   if (timeout_ < 4 * how_.tick) {
     refusal_ = make_error(errc::invalid_url,
@@ -80,14 +81,13 @@ std::string connection::session_node() const {
 void connection::make_session_node() {
   const session_number mine = session_;
   const std::string path = session_node();
-  asked make{create(path, {}, node_life::ephemeral, rights::own_node),
+  asked make{create(path, {}, node_life::ephemeral, rights::session),
              [this, mine, path](response& said) {
                const seam::lock_guard guard{mutex_};
                if (session_ != mine || closing_ || state_ != standing::connected) return;
+               if (said.ok()) note_server_time(said.facts.made_at_ms, clock_.now());
                if (said.ok() || said.exists_already()) {
-                 session_node_made_ = true;
-                 if (said.ok()) note_server_time(said.facts.made_at_ms, clock_.now());
-                 for (flight* one : parked_) wake(*one);
+                 learn_rights(path);
                } else if (said.no_node() && ++session_node_tries_ < 8) {
                  make_ancestors(path);
                  make_session_node();
@@ -101,6 +101,27 @@ void connection::make_session_node() {
                }
              }};
   submit(make);
+}
+
+/// How the server writes us in rights, once for all sessions.
+void connection::learn_rights(const std::string& path) {
+  const auto be_ready = [this]() CROSSLOCK_REQUIRES(mutex_) {
+    session_node_made_ = true;
+    for (flight* one : parked_) wake(*one);
+  };
+  if (access_->known()) return be_ready();
+  const session_number mine = session_;
+  submit_rights_question(path, [this, mine, path, be_ready](response& said) {
+    const seam::lock_guard guard{mutex_};
+    if (session_ != mine || closing_ || state_ != standing::connected || said.cut_off()) return;
+    if (access_->known()) return be_ready();
+    refusal_ = said.ok() ? make_error(errc::denied,
+                                      how_.shown + ": the rights of " + path +
+                                          " do not name the users that were introduced: do the "
+                                          "servers have a digest authentication of their own?")
+                         : error_in(said, "read the rights of " + path, how_.shown);
+    for (flight* one : parked_) wake(*one);
+  });
 }
 
 void connection::make_ancestors(const std::string& path) {

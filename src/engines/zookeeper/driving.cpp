@@ -113,7 +113,7 @@ void connection::poll_once(time_point until) {
 void connection::note_refusal(int code) noexcept {
   if (code != ZCONNECTIONLOSS || state_ == standing::connected || thread_) return;
   // The second time round everybody has been asked.
-  if (!refused_.insert(zoo_get_current_server(handle_)).second) all_refused_ = true;
+  if (!refused_.insert(current_server()).second) all_refused_ = true;
 }
 
 /// Tells what has arrived, in order, without the mutex. Whoever has the seat does this, so nobody

@@ -27,13 +27,14 @@ seam::traits traits_of(const preferences& how) {
 engine::engine(connection_settings where, const preferences& how, std::string who, duration timeout,
                seam::engine_events& events, seam::clock& clock, log say)
     : session::engine{[&](session_listener& listener) {
-                        auto wire = std::make_unique<connection>(std::move(where), clock, listener);
+                        auto wire = std::make_unique<connection>(where, clock, listener);
                         auto words = std::make_unique<nodes>(*wire, how, std::move(who));
                         return parts{std::move(wire), std::move(words)};
                       },
                       events, clock, std::move(say)},
       how_{how},
       timeout_{timeout},
+      asked_{where.session},
       traits_{traits_of(how)},
       wire_{static_cast<connection&>(*parts_.wire)},
       words_{static_cast<const nodes&>(*parts_.words)} {
@@ -60,6 +61,14 @@ void engine::changed_elsewhere(const std::string& path) noexcept {
   if (const auto cell = cell_at(wire_.root(), path)) events_.cell_changed(*cell);
 }
 
+void engine::resumed(session_number session) noexcept {
+  const duration given = wire_.timeout();
+  if (say_ && given < asked_ && std::exchange(reported_, given) != given) {
+    say_(log_level::warning, shorter_than_asked(wire_.shown(), asked_, given));
+  }
+  session::engine::resumed(session);
+}
+
 void engine::missed_news() noexcept {
   for (const seam::name_ref& cell : cells_.all(clock_.now())) events_.cell_changed(*cell);
 }
@@ -70,6 +79,17 @@ std::string engine::path_of_name(const lock_name& name) const {
 
 void engine::refuse(const seam::claim& claim) const {
   seam::refuse_lease(offered, claim.lease);
+  constexpr std::int32_t surely_fit = 100;
+  if (claim.mode == claim_mode::permit && claim.permits > surely_fit) {
+    const std::int32_t most = words_.permits_most(claim);
+    if (claim.permits > most) {
+      throw make_error(errc::unsupported, "'" + claim.name->str() +
+                                              "': " + std::to_string(claim.permits) +
+                                              " permits at once do not fit into a message of "
+                                              "ZooKeeper's: take at most " +
+                                              std::to_string(most) + " in one hold");
+    }
+  }
   if (claim.mode == claim_mode::exclusive || (claim.mode == claim_mode::shared && traits_.shared) ||
       (claim.mode == claim_mode::permit && traits_.permits)) {
     return;

@@ -35,8 +35,7 @@ inline constexpr seam::traits offered{.name = "zookeeper",
                                       .cells = true,
                                       .watches_cells = true,
                                       .permits_apart = true,
-                                      // What one message takes (jute.maxbuffer), less the rest.
-                                      .cell_bytes = 1'000'000,
+                                      .cell_bytes = message_longest,
                                       .lease_min = std::chrono::milliseconds{10},
                                       .lease_max = std::chrono::hours{24}};
 
@@ -68,6 +67,8 @@ class engine final : public session::engine {
   void share(seam::renewal& item, time_point give_up) override;
   void changed_elsewhere(const std::string& path) noexcept override;
   void missed_news() noexcept override;
+  // session_listener
+  void resumed(session_number session) noexcept override;
 
   struct stored_cell;
   stored_cell fetch_cell(const lock_name& name, bool watch, time_point give_up);
@@ -76,10 +77,12 @@ class engine final : public session::engine {
 
   const preferences how_;
   const duration timeout_;
+  const duration asked_;  ///< for sessions
   seam::traits traits_;
   seam::watched_cells cells_;
   connection& wire_;
   const nodes& words_;
+  duration reported_{};  ///< the session that is shorter than asked; belongs to who tells news
 };
 
 }  // namespace crosslock::zookeeper

@@ -235,6 +235,12 @@ std::vector<seam::finding> engine::examine(time_point give_up) {
                          "written every " +
                          ms(wire_.beat_interval()),
                  .code = {}});
+  if (wire_.timeout() < asked_) {
+    all.push_back({.weight = seam::severity::warning,
+                   .topic = "session",
+                   .text = shorter_than_asked(wire_.shown(), asked_, wire_.timeout()),
+                   .code = {}});
+  }
   return all;
 }
 

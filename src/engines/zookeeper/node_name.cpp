@@ -147,6 +147,29 @@ bool comes_before(const node& one, const node& other) {
   return rank(one) < rank(other);
 }
 
+// ------------------------------------------------------------------------------- other libraries
+
+bool is_hexadecimal(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// `_c_<uuid>-latch-<sequence>`
+bool is_latch(std::string_view child) {
+  constexpr std::string_view word = "-latch-";
+  constexpr std::size_t digits = 10;
+  return child.size() > word.size() + digits && child.starts_with(protection) &&
+         is_spelt_as_sequence(child.substr(child.size() - digits)) &&
+         child.substr(0, child.size() - digits).ends_with(word);
+}
+
+/// Other libraries take random UUIDs, which say so by six of their bits; ours say nothing.
+bool may_be_drawn_elsewhere(std::string_view id) {
+  const std::size_t hyphens = id.size() == 36 ? 1 : 0;
+  if (id.size() != 36 && id.size() != 32) return true;
+  return id[12 + 2 * hyphens] == '4' &&
+         std::string_view{"89ab"}.find(id[16 + 3 * hyphens]) != std::string_view::npos;
+}
+
 }  // namespace
 
 std::optional<owner_id> node::owner() const {
@@ -199,6 +222,31 @@ std::optional<node> read_node(std::string_view child) {
   if (child.starts_with('%')) return std::nullopt;  // a name below this one, see path.cpp
   if (auto found = read_with(child, 10)) return found;
   return read_with(child, 11);
+}
+
+std::string_view stranger(naming how, node_kind ours, std::string_view child) {
+  if (child.size() == 32 && is_hexadecimal(child)) {
+    return "kazoo's Semaphore, which knows no others: use another name";
+  }
+  if (is_latch(child)) return "Curator's LeaderLatch, which knows no locks: use another name";
+  if (ours == node_kind::permits) return {};  // whatever is a claim there is in its way
+  const auto other = read_node(child);
+  if (!other || other->kind == node_kind::lease || !may_be_drawn_elsewhere(other->id)) return {};
+  const bool of_kazoo = child.find("__lock__") != std::string_view::npos ||
+                        child.find("__rlock__") != std::string_view::npos;
+  if (how == naming::kazoo) {
+    return of_kazoo ? std::string_view{} : "Curator or others: leave naming=kazoo out of the URL";
+  }
+  if (of_kazoo) return "kazoo: say naming=kazoo in the URL";
+  const bool shares = other->kind == node_kind::reader || other->kind == node_kind::writer;
+  if (shares && ours == node_kind::mutex) {
+    return "Curator's InterProcessReadWriteLock: use a shared_mutex, or crosslock run -x";
+  }
+  if (!shares && ours != node_kind::mutex && child.find("lock-") != std::string_view::npos) {
+    return "a mutex of another library, which knows no readers: use a mutex, or crosslock run "
+           "without -s and -x";
+  }
+  return {};
 }
 
 std::vector<node> read_line(std::span<const std::string_view> children) {

@@ -64,6 +64,11 @@ std::string reader_in_place_of(naming how, const owner_id& owner, std::int32_t s
 /// Empty when the child is no claim.
 std::optional<node> read_node(std::string_view child);
 
+/// What the child may be of another library, which would not respect a claim of that kind beside
+/// it, and what to do; empty when it would, or is nothing of the sort. (A claim of ours may look
+/// like that, too: one in 64.)
+std::string_view stranger(naming how, node_kind ours, std::string_view child);
+
 /// The claims among the children but no leases, first come first. The server counts to 2^31 - 1 and
 /// goes on with -2^31; the order is right as long as fewer than 2^31 lie between first and last.
 std::vector<node> read_line(std::span<const std::string_view> children);

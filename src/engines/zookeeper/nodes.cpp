@@ -39,13 +39,14 @@ request nodes::place_for(const standing& mine) const {
 std::vector<request> nodes::parents_of(const standing& mine) const {
   std::vector<std::string> paths = ancestors(mine.parent);
   if (how_.single) paths.pop_back();
+  // kazoo makes a parent once, and takes it for granted as long as its lock lives.
+  const node_life life = how_.names == naming::kazoo ? node_life::persistent : node_life::container;
   std::vector<request> all;
   for (std::string& each : paths) {
-    all.push_back(create(std::move(each), {}, node_life::container, rights::shared));
+    all.push_back(create(std::move(each), {}, life, rights::shared));
   }
   if (for_permits(mine)) {
-    all.push_back(create(leases_of(mine), inscribe({.of = mine.claim.of}), node_life::container,
-                         rights::shared));
+    all.push_back(create(leases_of(mine), inscribe({.of = mine.claim.of}), life, rights::shared));
   }
   if (all.empty()) all.push_back(sync("/"));
   return all;
@@ -116,6 +117,23 @@ std::string nodes::inscription_of(const standing& mine) const {
                    .beside = beside ? beside->to_string() : std::string{},
                    .mark = how_.single ? mine.claim.owner.to_string() : std::string{},
                    .who = who_});
+}
+
+std::int32_t nodes::permits_most(const seam::claim& claim) const {
+  standing mine;
+  mine.claim = claim;
+  mine.first = fence{fence::max_value};
+  locate(mine);
+  const std::string stem = new_node(how_.names, node_kind::lease, claim.owner);
+  // Its kind and the lengths of path and data are numbers; so are the flags.
+  constexpr std::size_t numbers = 9 + 4 * sizeof(std::int32_t);
+  const std::size_t each = below(leases_of(mine), stem).size() + inscription_of(mine).size() +
+                           wire_.bytes_of(rights::own_node) + numbers;
+  return static_cast<std::int32_t>(message_longest / each);
+}
+
+std::string_view nodes::stranger(const seam::claim& claim, std::string_view child) const {
+  return zookeeper::stranger(how_.names, kind_of(claim), child);
 }
 
 bool nodes::holds(const standing& mine, const response& said) const {

@@ -5,6 +5,7 @@
 #include "engines/zookeeper/node_name.hpp"
 #include "session/claim_codec.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,10 @@ class nodes final : public claim_codec {
   bool remove_unknown(claim_environment& at, const standing_ref& mine,
                       const hearer& then) const override;
 
+  /// So many permits at most are given out in one step, which is one message.
+  std::int32_t permits_most(const seam::claim& claim) const;
+  /// zookeeper::stranger beside that claim.
+  std::string_view stranger(const seam::claim& claim, std::string_view child) const;
   naming names() const noexcept { return how_.names; }
   /// What its node says.
   std::string inscription_of(const standing& mine) const;

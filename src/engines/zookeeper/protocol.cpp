@@ -88,6 +88,16 @@ error error_in(const response& said, const std::string& what, const std::string&
   }
 }
 
+std::string shorter_than_asked(const std::string& server, duration asked, duration given) {
+  const auto ms = [](duration span) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(span).count()) +
+           " ms";
+  };
+  return server + " gives sessions of " + ms(given) + ", and not of " + ms(asked) +
+         ": holds end that soon without a connection; raise the servers' maxSessionTimeout, or ask "
+         "for less (session=)";
+}
+
 fence fence_of(std::int64_t transaction, std::string_view name) {
   if (transaction <= 0 || transaction > (fence::max_value >> fence_bits)) {
     throw make_error(errc::fence_exhausted,

@@ -21,12 +21,18 @@ namespace crosslock::zookeeper {
 
 using namespace session;  // what is asked of the tree, and what it answers
 
+/// What one message takes (jute.maxbuffer), less the rest.
+inline constexpr std::size_t message_longest = 1'000'000;
+
 /// What the library's numbers mean.
 response::result result_of(int code) noexcept;
 
 error make_error(errc code, const std::string& text, int native = 0, bool outcome_unknown = false);
 /// What a failed response means for whoever asked; `what` completes "cannot ...".
 error error_in(const response& said, const std::string& what, const std::string& server);
+
+/// What people are told of a session that the servers keep for less time.
+std::string shorter_than_asked(const std::string& server, duration asked, duration given);
 
 /// The first fence of a hold whose place in line was created by that transaction, and the last of
 /// its block. Throws `fence_exhausted` when it does not fit.

@@ -14,8 +14,9 @@
 namespace crosslock::zookeeper {
 namespace {
 
-/// The library numbers requests by one counter for the whole process, without a lock.
-seam::fork_safe_mutex numbering;
+/// What the library has once for the whole process, and uses without a lock: the counter that
+/// numbers requests, and the text of an address.
+seam::fork_safe_mutex statics;
 
 int flags_of(node_life life) {
   switch (life) {
@@ -83,6 +84,10 @@ struct connection::completions {
     }
     arrive(of(data), code);
   }
+  static void rights(int code, ACL_vector* written, Stat*, const void* data) CROSSLOCK_NO_ANALYSIS {
+    if (code == ZOK && written != nullptr) of(data)->home->access_->learn(*written);
+    arrive(of(data), code);
+  }
   static void names(int code, const String_vector* names, const void* data) {
     if (code == ZOK && names != nullptr) {
       of(data)->said.names = name_list{{names->data, static_cast<std::size_t>(names->count)}};
@@ -130,6 +135,21 @@ int connection::submit_transaction(const request& what, pending* waits) {
                     completions::changes, waits);
 }
 
+std::string connection::current_server() const {
+  const seam::lock_guard guard{statics};
+  return text_of(zoo_get_current_server(handle_));
+}
+
+void connection::submit_rights_question(const std::string& path, hearer then) {
+  auto owned = std::make_unique<pending>();
+  owned->home = this;
+  owned->then = std::move(then);
+  pending* const waits = owned.release();
+  const seam::lock_guard guard{statics};
+  const int code = zoo_aget_acl(handle_, path.c_str(), completions::rights, waits);
+  if (code != ZOK) completions::arrive(waits, code);
+}
+
 void connection::submit(asked& one) {
   auto owned = std::make_unique<pending>();
   owned->home = this;
@@ -138,7 +158,7 @@ void connection::submit(asked& one) {
   if (!unheard_since_) unheard_since_ = clock_.now();
   const request& what = one.what;
   const char* const path = what.path.c_str();
-  const seam::lock_guard guard{numbering};
+  const seam::lock_guard guard{statics};
   int code = ZOK;
   switch (what.what) {
     case request::kind::create:
