@@ -79,6 +79,11 @@ entry_decision claiming::way_in(const waiter& one, bool others_before, time_poin
   if (!others_before && claimants_.empty() && holds_.none()) return entry_decision::claim;
   const claim_mode mode = one.request.demand.mode;
   entry_question asked{.mode = mode, .waits = one.request.waits(), .others_before = others_before};
+  const auto differs = [&](const waiter& each) {
+    return another_kind(each.request.demand.mode, mode);
+  };
+  asked.another_kind = holds_.another_kind(mode) || claimants_.find(differs) != nullptr ||
+                       (!queue_.empty() && differs(queue_.front()));
   asked.shared_grant = holds_.joinable(one.request, now) != nullptr;
   asked.exclusive_grant = holds_.exclusive();
   asked.claimants = !claimants_.empty();

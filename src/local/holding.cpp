@@ -4,6 +4,7 @@
 #include "local/claiming.hpp"
 #include "local/client_context.hpp"
 #include "local/deferred_actions.hpp"
+#include "local/entry_rule.hpp"
 #include "local/line.hpp"
 #include "local/pass_rule.hpp"
 
@@ -21,6 +22,12 @@ std::int64_t holding::permits() const noexcept {
   std::int64_t sum = 0;
   for (const auto& grant : grants_) sum += grant->claim.permits;
   return sum;
+}
+
+bool holding::another_kind(claim_mode wanted) const noexcept {
+  return std::any_of(grants_.begin(), grants_.end(), [&](const auto& grant) {
+    return inner::another_kind(grant->claim.mode, wanted);
+  });
 }
 
 std::shared_ptr<local_grant> holding::find(const owner_id& owner) const {

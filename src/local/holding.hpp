@@ -42,6 +42,8 @@ class holding {
   /// This process has the name to itself, or is giving it back.
   bool exclusive() const noexcept CROSSLOCK_REQUIRES(line_mutex);
   std::int64_t permits() const noexcept CROSSLOCK_REQUIRES(line_mutex);
+  /// A lock, for who wants permits, or the reverse.
+  bool another_kind(claim_mode wanted) const noexcept CROSSLOCK_REQUIRES(line_mutex);
   std::shared_ptr<local_grant> find(const owner_id& owner) const CROSSLOCK_REQUIRES(line_mutex);
   /// A shared grant that such a reader may go in on; null when there is none.
   const std::shared_ptr<local_grant>* joinable(const acquire_request& request, time_point now) const

@@ -12,16 +12,19 @@
 
 namespace crosslock::zookeeper {
 
-/// Mutexes and read-write locks, first come first served, beside semaphores of the same name.
+/// Mutexes and read-write locks, first come first served, unless the name is a semaphore's.
 class asking_in_line final : public asking_line {
  public:
   using asking_line::asking_line;
 
  private:
+  void make() override;
+  void find() override;
   void judge(response& listed) override;
   void refuse_if_semaphore(response& listed);
 
-  response permits_;
+  response queue_;  ///< of the semaphore
+  bool newcomer_ = false;
 };
 
 /// Semaphores, by Curator's protocol: one at a time in the queue looks at the permits given out,
@@ -51,7 +54,8 @@ class asking_permits final : public asking {
   response queue_;
   response given_out_;
   response agreed_;
-  response beside_;  ///< mutexes of the same name
+  response beside_;  ///< locks of the same name
+  bool newcomer_ = false;
   bool of_is_written_ = false;
 };
 

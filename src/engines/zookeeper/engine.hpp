@@ -34,7 +34,6 @@ inline constexpr seam::traits offered{.name = "zookeeper",
                                       .posts_releases = true,
                                       .cells = true,
                                       .watches_cells = true,
-                                      .permits_apart = true,
                                       // What one message takes (jute.maxbuffer), less the rest.
                                       .cell_bytes = 1'000'000,
                                       .lease_min = std::chrono::milliseconds{10},
