@@ -59,11 +59,6 @@ seam::name_ref core::given_name(const seam::name_ref& full) const {
   return std::make_shared<const lock_name>(text.substr(settings().prefix.size()));
 }
 
-duration core::lease() const noexcept {
-  const seam::traits& engine = about();
-  return engine.lease_is_session ? engine.session : settings().lease;
-}
-
 acquire_request core::make_request(const acquire_how& how, time_point end,
                                    seam::demand demand) const {
   const duration lease = how.lease.value_or(this->lease());

@@ -36,8 +36,6 @@ class core final : public client_context, public seam::engine_events {
   /// The name with the client's prefix.
   seam::name_ref full_name(std::string_view name) const;
   seam::name_ref given_name(const seam::name_ref& full) const;
-  /// What a hold gets that asks for no lease of its own.
-  duration lease() const noexcept;
   /// Throws `invalid_lease`.
   acquire_request make_request(const acquire_how& how, time_point end,
                                seam::demand demand = {}) const;

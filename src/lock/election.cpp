@@ -33,7 +33,7 @@ struct office : std::enable_shared_from_this<office> {
 
   std::optional<leadership> campaign(const std::string& value, const acquire_how& how,
                                      time_point end) const;
-  bool held_under(fence term) const;
+  bool held_under(fence term, const patience& limit = {}) const;
 
   const seam::name_ref given_name;
   const cell_access cell;
@@ -50,8 +50,8 @@ std::optional<leadership> office::campaign(const std::string& value, const acqui
   }
 }
 
-bool office::held_under(fence term) const {
-  const lock_info seen = cell.look();
+bool office::held_under(fence term, const patience& limit) const {
+  const lock_info seen = cell.look(limit);
   return std::any_of(seen.holders.begin(), seen.holders.end(),
                      [&](const claim_info& holder) { return holder.fence == term; });
 }
@@ -122,17 +122,29 @@ std::optional<leader_info> election::leader() const {
 
 void election::observe(std::stop_token stop,
                        const std::function<void(const leader_info&)>& fn) const {
-  const inner::patience limit{.end = time_point::max(), .stop = std::move(stop)};
+  inner::cell_wait mine = office_->cell.begin_wait();
+  const inner::patience limit{.end = time_point::max(), .stop = std::move(stop), .wait = &mine};
   std::uint64_t version = 0;
   fence newest;
-  while (!limit.stop.stop_requested()) {
+  const auto next = [&]() -> std::optional<leader_info> {
     const auto awaited =
         office_->cell.wait([&](const seam::cell& now) { return now.version != version; }, limit);
-    if (!awaited.enough) return;
+    if (!awaited.enough) return std::nullopt;
     version = awaited.now.version;
     const auto found = office_->read(awaited.now);
     // After a rollback of the server an older one may be there again.
-    if (!found || found->fence < newest || !office_->held_under(found->fence)) continue;
+    const bool leads =
+        found && !(found->fence < newest) && office_->held_under(found->fence, limit);
+    return leads ? found : std::nullopt;
+  };
+  while (!limit.stop.stop_requested()) {
+    std::optional<leader_info> found;
+    try {
+      found = next();
+    } catch (const inner::out_of_time&) {
+      return;  // stopped, amid an outage
+    }
+    if (!found) continue;
     newest = found->fence;
     fn(*found);
   }
