@@ -94,6 +94,9 @@ class observer {
   virtual ~observer() = default;
   virtual void acquired(const acquired_event&) {}
   virtual void waited(std::string_view /*name*/, wait_result, duration) {}
+  /// A wait for a lock, a latch, a barrier or a leader goes on although a request of it failed, for
+  /// the nth time in a row. How long it does: `options::retry`.
+  virtual void retrying(std::string_view /*name*/, const error&, int /*failures*/) {}
   virtual void renewed(std::string_view /*name*/, crosslock::fence, renew_result) {}
   virtual void lost(const lost_event&) {}
   virtual void released(const released_event&) {}

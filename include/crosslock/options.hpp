@@ -15,9 +15,10 @@ namespace crosslock {
 
 enum class log_level { debug, info, warning, error };
 
-/// How connecting, and a claim whose request failed, are tried again: after `base`, doubling up to
-/// `cap`, each time a random part of it, at most `tries` times. Only errors that answer yes to
-/// `retryable()`.
+/// How connecting, and a request that failed, are tried again: after `base`, doubling up to `cap`,
+/// each time a random part of it, at most `tries` times. Only errors that answer yes to
+/// `retryable()`. A wait (for a lock, a latch, a barrier, a leader) goes on for a lease at least,
+/// however many tries that takes, unless its time is up; an acquire that does not wait asks once.
 struct retry_options {
   duration base = std::chrono::milliseconds{50};
   int tries = 5;

@@ -41,6 +41,30 @@ void cell_watch::rest(std::uint32_t seen, time_point until) {
   }
 }
 
+void rest_after_failure(core& home, const patience& limit, outage& trouble, const error& why) {
+  const time_point now = home.clock().now();
+  const time_point next = now + home.keeper().retry_pause(trouble.failures);
+  const inner::settings& settings = home.settings();
+  trouble.note_failure(why, now);
+  const duration lease = limit.wait ? home.lease() : duration{};
+  if (!endures(trouble, {.tries = settings.retry.tries, .time = lease}, now)) throw error{why};
+  if (limit.wait) {
+    const cell_wait& wait = *limit.wait;
+    if (limit.stop.stop_requested()) throw out_of_time{};
+    if (now >= limit.end) {
+      if (wait.answered || !is_outage(trouble, wait.began, now, settings.timeout)) {
+        throw out_of_time{};
+      }
+      throw error{why};
+    }
+    home.tell_trouble(*wait.name, trouble);
+  } else if (next >= limit.end || limit.stop.stop_requested()) {
+    throw error{why};
+  }
+  cell_watch pause{home, cell_watches::no_name, limit.stop};
+  pause.rest(pause.news(), std::min(next, limit.end));
+}
+
 void throw_in_doubt(const lock_name& name, const error& why) {
   throw error{why.which(),
               "'" + name.str() + "': whether this was written is not known: " + why.what(),

@@ -14,10 +14,19 @@
 
 namespace crosslock::inner {
 
+/// A call that waits, and how the server has served it.
+struct cell_wait {
+  seam::name_ref name;
+  time_point began{};
+  bool answered = false;
+  outage trouble{};
+};
+
 /// How long a call goes on, and what ends it early.
 struct patience {
   time_point end = time_point::max();
   std::stop_token stop{};
+  cell_wait* wait = nullptr;  ///< none: a call that does not wait
 
   bool over(const seam::clock& clock) const { return stop.stop_requested() || clock.now() >= end; }
 };
@@ -46,21 +55,31 @@ class cell_watch {
   std::optional<std::stop_callback<std::function<void()>>> on_stop_;
 };
 
+/// Thrown when a wait has been stopped, or its time is up, while requests fail, and that is no
+/// outage: the server has answered meanwhile, or was silent for less than one request may take.
+struct out_of_time {};
+
+/// Notes what a request failed with, and rests until the next try. Throws it, or out_of_time, if
+/// there is none.
+void rest_after_failure(core& home, const patience& limit, outage& trouble, const error& why);
+
 /// Makes a request, and again when it fails, as options::retry says. `request(give_up)`.
 template <class Request>
 auto insist(core& home, const patience& limit, const Request& request) {
   constexpr duration least = std::chrono::milliseconds{100};  // to succeed at all: two round trips
-  for (int failures = 0;; ++failures) {
+  outage own;
+  outage& trouble = limit.wait ? limit.wait->trouble : own;
+  for (;;) {
     home.check_usable();
     const time_point now = home.clock().now();
     try {
-      return request(std::min(home.give_up(), std::max(limit.end, now + least)));
+      auto answer = request(std::min(home.give_up(), std::max(limit.end, now + least)));
+      if (limit.wait) limit.wait->answered = true;
+      if (limit.wait && trouble.failures > 0) home.tell_trouble(*limit.wait->name, {});
+      trouble = {};
+      return answer;
     } catch (const error& why) {
-      const time_point next = home.clock().now() + home.keeper().retry_pause(failures);
-      const bool hopeless = !why.retryable() || failures >= home.settings().retry.tries;
-      if (hopeless || next >= limit.end || limit.stop.stop_requested()) throw;
-      cell_watch pause{home, cell_watches::no_name, limit.stop};
-      pause.rest(pause.news(), next);
+      rest_after_failure(home, limit, trouble, why);
     }
   }
 }
@@ -121,6 +140,11 @@ class cell_access {
   /// by then is tried again all the same.
   awaited wait(const std::function<bool(const seam::cell&)>& enough, const patience& limit,
                time_point pause = time_point::max()) const;
+
+  /// What a call that waits for this cell begins with; the patience refers to it.
+  cell_wait begin_wait() const {
+    return {.name = name_, .began = home_->clock().now(), .answered = false, .trouble = {}};
+  }
 
   /// The observer hears of a fence that was refused.
   void tell_refused(fence shown, fence highest) const noexcept;

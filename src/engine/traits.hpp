@@ -27,7 +27,6 @@ struct traits {
   bool posts_releases = false;    ///< giving back need not wait for the server: post_release
   bool cells = false;             ///< values that are compared and set
   bool watches_cells = false;     ///< who watches a cell is told when it is written
-  bool permits_apart = false;     ///< a mutex of the same name does not exclude them: a `conflict`
   bool works_after_fork = true;   ///< a child may connect anew although its parent was connected
   std::size_t cell_bytes = cell_bytes_max;  ///< the longest value of a cell
   duration session{};                       ///< lease_is_session: how long that is, once connected

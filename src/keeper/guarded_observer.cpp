@@ -17,6 +17,9 @@ class guarded_observer final : public observer {
   void waited(std::string_view name, wait_result how, duration time) noexcept override {
     tell([&] { users_->waited(name, how, time); });
   }
+  void retrying(std::string_view name, const error& why, int failures) noexcept override {
+    tell([&] { users_->retrying(name, why, failures); });
+  }
   void renewed(std::string_view name, crosslock::fence token, renew_result how) noexcept override {
     tell([&] { users_->renewed(name, token, how); });
   }

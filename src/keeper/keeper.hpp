@@ -14,6 +14,7 @@
 #include "keeper/timer_heap.hpp"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -52,7 +53,8 @@ class keeper {
   /// within a moment, in the background.
   void withdraw(const seam::claim& claim);
   /// Leaves the line in the background, until it is done or the claim's lease must have ended.
-  void withdraw_later(const seam::claim& claim);
+  /// `then`: behind the first try.
+  void withdraw_later(const seam::claim& claim, std::function<void()> then = {});
   /// Gives a grant back in the background, until its lease has ended; says when it is done.
   void release_later(const seam::grant& grant, time_point deadline,
                      std::shared_ptr<std::atomic<bool>> given_back = {});

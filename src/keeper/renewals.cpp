@@ -220,10 +220,20 @@ void keeper::insist(duration lease, time_point until, Request request, int failu
   });
 }
 
-void keeper::withdraw_later(const seam::claim& claim) {
+void keeper::withdraw_later(const seam::claim& claim, std::function<void()> then) {
   // Later than this the server has dropped it by itself: a place in line ends sooner than a lease.
   const time_point until = clock_.now() + claim.lease + seam::lease_margin(claim.lease);
-  insist(claim.lease, until, [this, claim](time_point by) { engine_->withdraw(claim, by); });
+  const auto next = std::make_shared<std::function<void()>>(std::move(then));
+  insist(claim.lease, until, [this, claim, next](time_point by) {
+    std::exception_ptr failure;
+    try {
+      engine_->withdraw(claim, by);
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
+    if (const auto once = std::exchange(*next, nullptr)) once();
+    if (failure) std::rethrow_exception(failure);
+  });
 }
 
 void keeper::release_later(const seam::grant& grant, time_point deadline,

@@ -90,21 +90,28 @@ std::variant<ask_answer, refusal> line_server::admit_newcomer(name_state& at, co
   if (conflicts(at, claim)) return upgrade_conflict(claim.name->view());
   line_so_far before;
   std::optional<std::int32_t> permits_of;
+  bool locked = false;
   const auto note = [&](const demand& other) {
-    if (other.mode == claim_mode::permit) permits_of = other.of;
+    if (other.mode == claim_mode::permit) {
+      permits_of = other.of;
+    } else {
+      locked = true;
+    }
   };
+  const auto other_kind = [&] { return permit ? locked : permits_of.has_value(); };
   for (const holder& other : at.holders) {
     before.add(other.demand);
     note(other.demand);
   }
   walk line{rows_, at};
-  while (!before.closed() || (permit && !permits_of)) {
+  while (!before.closed() && !other_kind()) {
     const waiter* const other = line.next();
     if (other == nullptr) break;
     if (!stands(*other)) continue;
     note(other->demand);
     if (rows_.hears(other->client)) before.add(other->demand);
   }
+  if (other_kind()) return another_kind(claim.name->view(), !permit);
   if (permit && permits_of.value_or(wanted.of) != wanted.of) {
     return semaphore_of(claim.name->view(), std::to_string(*permits_of), std::to_string(wanted.of));
   }

@@ -37,6 +37,14 @@ refusal semaphore_of(std::string_view name, std::string_view of, std::string_vie
                               " permits, not of " + std::string{wanted}};
 }
 
+refusal another_kind(std::string_view name, bool semaphore) {
+  const std::string_view is = semaphore ? "semaphore" : "lock";
+  const std::string_view wanted = semaphore ? "lock" : "semaphore";
+  return {errc::conflict, quoted(name) + " is held or waited for as a " + std::string{is} +
+                              ": it cannot be used as a " + std::string{wanted} +
+                              " meanwhile; give them two names"};
+}
+
 refusal queue_full(std::string_view name, std::string_view cap) {
   return {errc::queue_full, "the line of " + quoted(name) + " has reached its cap of " +
                                 std::string{cap} + " waiters"};

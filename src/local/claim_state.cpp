@@ -13,21 +13,20 @@ claim_step leave_because(wait_result why) { return {.what = kind::leave, .becaus
 
 bool is_hopeless(const claim_state& claim, const claim_surroundings& around) {
   if (claim.phase != claim_phase::pausing) return false;
-  return !around.waits || !claim.last_failure->retryable() || claim.failures > around.tries;
+  return !around.waits || !endures(claim.trouble, around.endures, around.now);
 }
 
-/// Its time is up. An outage must not look like contention; but silence that is shorter than a
-/// request may take proves nothing.
+/// Its time is up.
 claim_step time_is_up(const claim_state& claim, const claim_surroundings& around) {
   const claim_step ran_out = leave_because(wait_result::timed_out);
-  if (claim.answered) return ran_out;
-  if (!claim.last_failure) {
+  if (claim.answered || around.answered) return ran_out;
+  if (claim.trouble.failures == 0) {
     const bool silent = claim.phase == claim_phase::asking;
-    return silent && around.now - claim.asked_at >= around.timeout ? fail_with(errc::timed_out)
-                                                                   : ran_out;
+    return silent && around.now - around.began >= around.timeout ? fail_with(errc::timed_out)
+                                                                 : ran_out;
   }
-  const bool silence = claim.last_failure->which() == errc::timed_out;
-  return silence && around.now - around.began < around.timeout ? ran_out : fail_with({});
+  const bool out = is_outage(claim.trouble, around.began, around.now, around.timeout);
+  return out ? fail_with({}) : ran_out;
 }
 
 bool is_due(const claim_state& claim, time_point now) {
@@ -62,7 +61,9 @@ claim_step next_step(const claim_state& claim, const claim_surroundings& around)
   if (around.stopped) return leave_because(wait_result::cancelled);
   if (around.now >= around.end) return time_is_up(claim, around);
   if (is_due(claim, around.now)) return {.what = kind::ask};
-  return {.what = kind::wait, .until = asking ? around.end : std::min(claim.look_at, around.end)};
+  const time_point until = asking ? overdue(claim.asked_at, around.timeout) : claim.look_at;
+  if (asking && around.now >= until) return {.what = kind::miss};
+  return {.what = kind::wait, .until = std::min(until, around.end)};
 }
 
 void note_ask(claim_state& claim, time_point now) {
@@ -81,8 +82,7 @@ void note_ask(claim_state& claim, time_point now) {
 
 void note_answer(claim_state& claim, const seam::answer& answer, time_point look_at) {
   claim.answered = true;
-  claim.failures = 0;
-  claim.last_failure.reset();
+  claim.trouble = {};
   claim.phase = claim_phase::waiting;
   claim.look_at = look_at;
   if (answer.result == seam::ask_result::granted) {
@@ -95,19 +95,20 @@ void note_answer(claim_state& claim, const seam::answer& answer, time_point look
   claim.on_server = !claim.busy;
 }
 
-void note_failure(claim_state& claim, const error& why, time_point again) {
+void note_failure(claim_state& claim, const error& why, time_point now, time_point again) {
   const bool known_before =
       claim.phase == claim_phase::asking ? claim.was_on_server : claim.on_server;
   claim.on_server = known_before || why.outcome_unknown();
   claim.stands = true;
-  ++claim.failures;
-  claim.last_failure = why;
+  if (claim.phase == claim_phase::pausing) return;  // overdue, and now told by the engine, too
+  claim.trouble.note_failure(why, now);
   claim.phase = claim_phase::pausing;
   claim.look_at = again;
 }
 
 void note_push(claim_state& claim, const seam::grant& grant) {
   claim.on_server = true;
+  claim.answered = true;
   claim.granted = grant;
   claim.granted_by = acquire_cause::pushed;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "keeper/lease_record.hpp"
+#include "local/outage.hpp"
 
 #include <crosslock/error.hpp>
 #include <crosslock/observer.hpp>
@@ -42,23 +43,23 @@ struct claim_state {
   bool stands = false;         ///< it has waited or had trouble: others need not try, too
   bool busy = false;           ///< the last answer
   bool news = false;           ///< told to look again
-  int failures = 0;            ///< since the last answer
   acquire_cause cause = acquire_cause::asked;  ///< of the present or the next ask
   time_point asked_at{};                       ///< asking: since when
   time_point look_at{};                        ///< waiting, pausing: when to ask again
   time_point revoked_at = time_point::min();   ///< what was asked for before is worth nothing
   std::optional<seam::grant> granted{};        ///< by answer or push, and not taken yet
   acquire_cause granted_by{};
-  std::optional<error> last_failure{};  ///< since the last answer
+  outage trouble{};  ///< since the last answer
 };
 
 /// What the machine has to know of the acquire that it belongs to.
 struct claim_surroundings {
   time_point now{};
-  time_point began{};                  ///< its turn to claim
+  time_point began{};                  ///< since when it, or whose turn it was before, asks in vain
   time_point end = time_point::max();  ///< of its time
   duration timeout{};                  ///< of a request
-  int tries = 0;                       ///< how many failures in a row are borne
+  endurance endures{};                 ///< of failures in a row
+  bool answered = false;               ///< the server has, to another claimant, during its time
   bool waits = true;                   ///< "busy" does not end it
   bool once = false;                   ///< an adoption: nothing else will do if it comes too late
   bool stopped = false;
@@ -69,6 +70,7 @@ struct claim_surroundings {
 struct claim_step {
   enum class kind : std::uint8_t {
     ask,    ///< send the claim to the server
+    miss,   ///< the answer is overdue: a failure
     wait,   ///< there is nothing to do before `until`, but for news
     take,   ///< keep what was granted
     leave,  ///< end it, for the reason `because`
@@ -89,11 +91,16 @@ claim_step next_step(const claim_state& claim, const claim_surroundings& around)
 void note_ask(claim_state& claim, time_point now);
 /// `look_at`: when to ask again if it waits.
 void note_answer(claim_state& claim, const seam::answer& answer, time_point look_at);
-void note_failure(claim_state& claim, const error& why, time_point again);
+/// `again`: when to ask again if it goes on.
+void note_failure(claim_state& claim, const error& why, time_point now, time_point again);
 /// A grant came unasked.
 void note_push(claim_state& claim, const seam::grant& grant);
 /// A grant was taken away before it was heard of: its answer or push, if one comes, is old.
 void note_revoked(claim_state& claim, time_point now);
+/// When an ask that was sent then is overdue: engines tell so earlier, with more to say.
+constexpr time_point overdue(time_point asked_at, duration timeout) {
+  return asked_at + timeout + timeout / 4;
+}
 /// The grant came too late to be of use: it goes on under another owner id.
 void begin_anew(claim_state& claim);
 

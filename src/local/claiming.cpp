@@ -82,6 +82,10 @@ void claiming::lead(waiter& waiter) {
   waiter.now_is = waiter::state::claimant;
   waiter.claims_since = home_.clock().now();
   if (!waiter.asynchronous()) home_.claim_begins();
+  if (given_up_.failures > 0) {
+    waiter.claim.trouble = given_up_;
+    waiter.claim.trouble.since = std::max(given_up_.since, waiter.started);
+  }
   // A writer of this process waits from now on: no further reader may join before it.
   if (waiter.request.demand.mode == claim_mode::exclusive) {
     holds_.note_local_writer(waiter.upgrades);
@@ -94,6 +98,11 @@ entry_decision claiming::way_in(const waiter& one, bool others_before, time_poin
   if (!others_before && claimants_.empty() && holds_.none()) return entry_decision::claim;
   const claim_mode mode = one.request.demand.mode;
   entry_question asked{.mode = mode, .waits = one.request.waits(), .others_before = others_before};
+  const auto differs = [&](const waiter& each) {
+    return another_kind(each.request.demand.mode, mode);
+  };
+  asked.another_kind = holds_.another_kind(mode) || claimants_.find(differs) != nullptr ||
+                       (!queue_.empty() && differs(queue_.front()));
   asked.shared_grant = holds_.joinable(one.request, now) != nullptr;
   asked.exclusive_grant = holds_.exclusive();
   asked.claimants = !claimants_.empty();
@@ -164,21 +173,45 @@ void claiming::notify(waiter& ended, deferred_actions& after) {
 void claiming::leave_queue_if_over(waiter& me) {
   const bool stopped = me.request.stop.stop_requested();
   if (!stopped && home_.clock().now() < me.request.end) return;
+  const auto failed = stopped ? std::nullopt : outage_of(me);
   queue_.remove(me);
-  me.now_is = waiter::state::left;
-  me.left_because = stopped ? observer::wait_result::cancelled : observer::wait_result::timed_out;
+  me.now_is = failed ? waiter::state::failed : waiter::state::left;
+  me.left_because = stopped  ? observer::wait_result::cancelled
+                    : failed ? observer::wait_result::failed
+                             : observer::wait_result::timed_out;
+  if (failed) me.failure = std::make_exception_ptr(*failed);
+}
+
+time_point claiming::unanswered_since(const waiter& one, time_point now) const {
+  return std::max(one.started, std::min(unheard_since_, now));
+}
+
+/// What whoever claims for the others has failed with for as long as this one waits, if that is so.
+std::optional<error> claiming::outage_of(const waiter& queued) const {
+  if (heard_ >= queued.started) return std::nullopt;
+  const auto in_trouble = [](const waiter& each) { return each.claim.trouble.failures > 0; };
+  const waiter* const claimant = claimants_.find(in_trouble);
+  if (!claimant) return std::nullopt;
+  const outage& trouble = claimant->claim.trouble;
+  const time_point now = home_.clock().now();
+  const bool out = is_outage(trouble, unanswered_since(queued, now), now, home_.settings().timeout);
+  return out ? trouble.last : std::nullopt;
 }
 
 claim_surroundings claiming::surroundings_of(const waiter& claimant) const {
   const acquire_request& request = claimant.request;
   const bool stopped = request.stop.stop_requested();
-  return {.now = home_.clock().now(),
-          .began = claimant.claims_since,
+  const bool once = claimant.adopts != nullptr;
+  const time_point now = home_.clock().now();
+  return {.now = now,
+          .began = unanswered_since(claimant, now),
           .end = request.waits() ? request.end : time_point::max(),
           .timeout = home_.settings().timeout,
-          .tries = home_.settings().retry.tries,
+          .endures = {.tries = home_.settings().retry.tries,
+                      .time = once ? duration{} : std::max(request.lease, home_.lease())},
+          .answered = heard_ >= claimant.started,
           .waits = request.waits(),
-          .once = claimant.adopts != nullptr,
+          .once = once,
           .stopped = stopped,
           .closed = line_.closed(),
           .upgrade_lost = claimant.upgrades != nullptr && !claimant.upgrades->stands()};
@@ -195,6 +228,9 @@ claim_step claiming::step(waiter& claimant, deferred_actions& after) {
       case kind::ask:
         prepare_ask(claimant, around.now);
         return next;
+      case kind::miss:
+        note_failed_ask(claimant, no_answer(), after);
+        break;
       case kind::wait:
         return next;
       case kind::take:
@@ -218,49 +254,68 @@ error claiming::failure_of(const waiter& claimant, errc code) const {
     case errc::lost:
       return line_.shared_hold_lost(*claimant.upgrades);
     case errc::timed_out:
-      return error{
-          errc::timed_out,
-          "'" + line_.given_name()->str() + "': no answer from the server",
-          {.engine = std::string{home_.about().name}, .native_code = 0, .outcome_unknown = true}};
+      return no_answer();
     default:
-      return *claimant.claim.last_failure;
+      return *claimant.claim.trouble.last;
   }
 }
 
+error claiming::no_answer() const {
+  return error{
+      errc::timed_out,
+      "'" + line_.given_name()->str() + "': no answer from the server",
+      {.engine = std::string{home_.about().name}, .native_code = 0, .outcome_unknown = true}};
+}
+
 void claiming::prepare_ask(waiter& claimant, time_point now) {
-  if (seam::mutated(seam::mutant::retry_with_new_owner) && claimant.claim.failures > 0) {
+  if (seam::mutated(seam::mutant::retry_with_new_owner) && claimant.claim.trouble.failures > 0) {
     new_claim(claimant);
   }
   note_ask(claimant.claim, now);
+  unheard_since_ = std::min(unheard_since_, now);
   // While others use the shared grant, too, it stands in the way of an upgrade.
   if (claimant.upgrades && claimant.upgrades->grant_->only_user_is(*claimant.upgrades)) {
     claimant.record->claim.beside = claimant.upgrades->owner();
   }
 }
 
-void claiming::note_answered_ask(waiter& claimant, const seam::answer& answer) {
+void claiming::note_answered_ask(waiter& claimant, const seam::answer& answer,
+                                 deferred_actions& after_all) {
+  note_heard(claimant, after_all);
   if (answer.result == seam::ask_result::granted) return note_answer(claimant.claim, answer, {});
   const bool look = !seam::mutated(seam::mutant::no_look_behind_wake_up);
   const duration after = std::min(answer.look_after, home_.settings().look_every);
   note_answer(claimant.claim, answer, look ? home_.clock().now() + after : time_point::max());
 }
 
-void claiming::note_failed_ask(waiter& claimant, const error& why) {
-  const duration pause = home_.keeper().retry_pause(claimant.claim.failures);
-  note_failure(claimant.claim, why, home_.clock().now() + pause);
+void claiming::note_failed_ask(waiter& claimant, const error& why, deferred_actions& after) {
+  const duration pause = home_.keeper().retry_pause(claimant.claim.trouble.failures);
+  const time_point now = home_.clock().now();
+  note_failure(claimant.claim, why, now, now + pause);
+  if (claimant.request.waits() && why.retryable()) {
+    after.tell_trouble(claimant.claim.trouble);
+  }
+}
+
+/// By answer or push.
+void claiming::note_heard(const waiter& claimant, deferred_actions& after) {
+  heard_ = home_.clock().now();
+  unheard_since_ = time_point::max();
+  if (claimant.claim.trouble.failures > 0) after.tell_trouble({});
 }
 
 void claiming::take(waiter& claimant, time_point now, deferred_actions& after) {
   const seam::grant grant = *std::exchange(claimant.claim.granted, std::nullopt);
   try {
     if (!keep(claimant, grant, now)) {
-      // Too late to be of use to anybody: it is given back, and claimed anew under another id.
-      after.withdraw(claimant.record->claim);
+      // Too late to be of use to anybody: it is given back, and claimed anew under another id,
+      // which shall not find the old one in its way.
+      after.withdraw_first(claimant.record->claim, !claimant.asynchronous());
       begin_anew(claimant.claim);
       return new_claim(claimant);
     }
   } catch (const error& why) {  // no thread is left that could keep it
-    return note_failed_ask(claimant, why);
+    return note_failed_ask(claimant, why, after);
   }
   holds_.begin(claimant, claimant.record, now);
   claimant.cause = claimant.claim.granted_by;
@@ -300,8 +355,10 @@ void claiming::finish(waiter& claimant, waiter::state how, deferred_actions& aft
 void claiming::leave(waiter& claimant, observer::wait_result because, deferred_actions& after) {
   claimant.left_because = because;
   if (claimant.claim.on_server) {
-    // A thread that has given up leaves the line before it returns, if the server answers.
-    const bool here = !claimant.asynchronous() && because != observer::wait_result::failed;
+    // A thread that has given up leaves the line before it returns, if the server answers. One that
+    // has waited for an answer in vain does not begin to wait for another.
+    const bool here = !claimant.asynchronous() && because != observer::wait_result::failed &&
+                      claimant.claim.trouble.failures == 0;
     after.withdraw(claimant.record->claim, here);
   }
   finish(claimant, waiter::state::left, after);
@@ -311,9 +368,13 @@ void claiming::leave(waiter& claimant, observer::wait_result because, deferred_a
 void claiming::fail(waiter& claimant, const error& why, deferred_actions& after) {
   claimant.left_because = observer::wait_result::failed;
   claimant.failure = std::make_exception_ptr(why);
+  const outage trouble = why.retryable() ? claimant.claim.trouble : outage{};
   if (claimant.claim.on_server) after.withdraw(claimant.record->claim);
   finish(claimant, waiter::state::failed, after);
+  // Whoever claims next has waited for the same server.
+  given_up_ = trouble;
   advance(after);
+  given_up_ = {};
 }
 
 /// Those that are out in this process alone do not leave it enough.

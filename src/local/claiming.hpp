@@ -102,10 +102,16 @@ class claiming {
   claim_surroundings surroundings_of(const waiter& claimant) const CROSSLOCK_REQUIRES(line_mutex);
   claim_step step(waiter& claimant, deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
   error failure_of(const waiter& claimant, errc code) const;
+  error no_answer() const;
   void prepare_ask(waiter& claimant, time_point now) CROSSLOCK_REQUIRES(line_mutex);
-  void note_failed_ask(waiter& claimant, const error& why) CROSSLOCK_REQUIRES(line_mutex);
-  void note_answered_ask(waiter& claimant, const seam::answer& answer)
+  void note_failed_ask(waiter& claimant, const error& why, deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
+  void note_answered_ask(waiter& claimant, const seam::answer& answer, deferred_actions& after)
+      CROSSLOCK_REQUIRES(line_mutex);
+  void note_heard(const waiter& claimant, deferred_actions& after) CROSSLOCK_REQUIRES(line_mutex);
+  time_point unanswered_since(const waiter& one, time_point now) const
+      CROSSLOCK_REQUIRES(line_mutex);
+  std::optional<error> outage_of(const waiter& queued) const CROSSLOCK_REQUIRES(line_mutex);
   void take(waiter& claimant, time_point now, deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
   bool keep(waiter& claimant, const seam::grant& grant, time_point now)
@@ -141,6 +147,13 @@ class claiming {
   holding& holds_;
   waiter_queue queue_ CROSSLOCK_GUARDED_BY(line_mutex);
   waiter_queue claimants_ CROSSLOCK_GUARDED_BY(line_mutex);
+
+  // What those who wait here know of the server. Whoever claims next goes on with it.
+  time_point heard_ CROSSLOCK_GUARDED_BY(line_mutex) = time_point::min();
+  /// Since when it has been asked, by whomever, without an answer.
+  time_point unheard_since_ CROSSLOCK_GUARDED_BY(line_mutex) = time_point::max();
+  /// Of one who gives up because of it, while the next takes its place.
+  outage given_up_ CROSSLOCK_GUARDED_BY(line_mutex);
 };
 
 }  // namespace crosslock::inner

@@ -85,7 +85,7 @@ void claiming::look_after(waiter& waiter) {
       go_on(waiter, after);
     } else if (waiter.now_is == waiter::state::queued) {
       leave_queue_if_over(waiter);
-      if (waiter.now_is == waiter::state::left) after.deliver(std::move(waiter.self));
+      if (waiter.now_is != waiter::state::queued) after.deliver(std::move(waiter.self));
     }
   }
   after.run();
@@ -96,7 +96,14 @@ void claiming::go_on(waiter& claimant, deferred_actions& after) {
   if (claimant.now_is != waiter::state::claimant) return;
   if (next.what == claim_step::kind::ask) {
     after.ask(claimant.record->claim);
-  } else if (next.until < claimant.request.end && next.until != claimant.look_planned) {
+    // Where a session is the lease nobody else notices that there is no answer.
+    if (home_.about().lease_is_session) {
+      const time_point then = overdue(claimant.claim.asked_at, home_.settings().timeout);
+      home_.keeper().timers().cancel(claimant.overdue);
+      claimant.overdue = plan_look(then, claimant.self);
+    }
+  } else if (claimant.claim.phase != claim_phase::asking && next.until < claimant.request.end &&
+             next.until != claimant.look_planned) {
     claimant.look_planned = next.until;  // the end of its time has a timer already
     plan_look(next.until, claimant.self);
   }
@@ -126,17 +133,18 @@ void claiming::send(const seam::claim& claim) {
 
 void claiming::answered(waiter& claimant, const seam::answer& answer, deferred_actions& after) {
   if (!claimant.asynchronous()) return;  // a blocking ask returns its answer
-  note_answered_ask(claimant, answer);
+  note_answered_ask(claimant, answer, after);
   go_on(claimant, after);
 }
 
 void claiming::failed(waiter& claimant, const error& why, deferred_actions& after) {
   if (!claimant.asynchronous()) return;
-  note_failed_ask(claimant, why);
+  note_failed_ask(claimant, why, after);
   go_on(claimant, after);
 }
 
 void claiming::granted(waiter& claimant, const seam::grant& grant, deferred_actions& after) {
+  note_heard(claimant, after);
   note_push(claimant.claim, grant);
   nudge(claimant, after);
 }

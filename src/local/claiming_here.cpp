@@ -115,14 +115,16 @@ std::optional<claim_step> claiming::step_here(waiter& me) {
 }
 
 void claiming::ask_here(waiter& me) {
+  deferred_actions after{line_};
   try {
     const seam::answer answer = ask_engine(me);
     const seam::lock_guard guard{line_.mutex()};
-    note_answered_ask(me, answer);
+    note_answered_ask(me, answer, after);
   } catch (const error& why) {
     const seam::lock_guard guard{line_.mutex()};
-    note_failed_ask(me, why);
+    note_failed_ask(me, why, after);
   }
+  after.run();
 }
 
 /// What is claimed is changed by this thread only.

@@ -30,6 +30,18 @@ time_point client_context::give_up() const noexcept {
   return std::min(clock_.now() + settings_.timeout, closed_by_.load());
 }
 
+void client_context::tell_trouble(const lock_name& name, const outage& trouble) const noexcept {
+  if (trouble.failures == 0) {
+    settings_.say(log_level::info, "'", name.view(), "': the server answers again");
+    return;
+  }
+  if (settings_.observer)
+    settings_.observer->retrying(name.view(), *trouble.last, trouble.failures);
+  if (trouble.failures > 1) return;  // said once; it may go on for long
+  settings_.say(log_level::warning, "'", name.view(),
+                "': the wait goes on: ", trouble.last->what());
+}
+
 void client_context::claim_ends() noexcept {
   if (claiming_.fetch_sub(1) != 1 || !closed_.load()) return;
   claims_ended_.fetch_add(1);

@@ -48,7 +48,9 @@ void deferred_actions::run() {
   if (released_) {
     home.keeper().release_later(released_->grant, released_->deadline, released_->given_back);
   }
+  if (trouble_) home.tell_trouble(*line_.name(), *trouble_);
   for (const auto& done : delivered_) deliver_one(done);
+  if (!withdrawn_first_.empty()) return withdraw_and_ask();
   for (const seam::claim& claim : asks_) {
     if (ask_elsewhere_) {
       ask_later(claim);
@@ -62,6 +64,20 @@ void deferred_actions::ask_later(const seam::claim& claim) {
   line_.home().keeper().timers().post([weak = line_.weak_from_this(), claim] {
     if (const auto here = weak.lock()) here->claims().send(claim);
   });
+}
+
+// Both concern one waiter: each has one claim at a time.
+void deferred_actions::withdraw_and_ask() {
+  auto asks = [weak = line_.weak_from_this(), claims = std::move(asks_)] {
+    const auto here = weak.lock();
+    if (!here) return;
+    for (const seam::claim& claim : claims) here->claims().send(claim);
+  };
+  inner::keeper& keeper = line_.home().keeper();
+  for (std::size_t i = 0; i + 1 < withdrawn_first_.size(); ++i) {
+    keeper.withdraw_later(withdrawn_first_[i]);
+  }
+  keeper.withdraw_later(withdrawn_first_.back(), std::move(asks));
 }
 
 void deferred_actions::tell_loss(loss& told) {
@@ -83,6 +99,7 @@ void deferred_actions::tell_loss(loss& told) {
 void deferred_actions::deliver_one(const std::shared_ptr<waiter>& done) {
   client_context& home = line_.home();
   home.keeper().timers().cancel(done->timer);
+  home.keeper().timers().cancel(done->overdue);
   report(home, *done);
   const auto continuation = [done] {
     // A stop that is being carried out on another thread still uses line and client, and what the

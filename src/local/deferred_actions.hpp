@@ -31,6 +31,13 @@ class deferred_actions {
   void withdraw(const seam::claim& claim, bool here = false) {
     withdrawn_.push_back({claim, here});
   }
+  /// The same, and nothing is asked before it has been tried.
+  void withdraw_first(const seam::claim& claim, bool here) {
+    if (here) return withdraw(claim, here);
+    withdrawn_first_.push_back(claim);
+  }
+  /// A wait goes on although a request failed; with none, the server answers again.
+  void tell_trouble(const outage& trouble) { trouble_ = trouble; }
   void release(const seam::grant& grant, time_point deadline,
                std::shared_ptr<std::atomic<bool>> given_back = {});
   void tell(std::optional<std::stop_source> stop, const observer::lost_event& event);
@@ -46,6 +53,7 @@ class deferred_actions {
   void deliver_one(const std::shared_ptr<waiter>& done);
   void tell_loss(loss& told);
   void ask_later(const seam::claim& claim);
+  void withdraw_and_ask();
 
   line& line_;
   seam::park_word* wake_ = nullptr;
@@ -56,6 +64,8 @@ class deferred_actions {
     bool here;
   };
   std::vector<withdrawal> withdrawn_;
+  std::vector<seam::claim> withdrawn_first_;
+  std::optional<outage> trouble_;
   std::vector<seam::claim> asks_;
   bool ask_elsewhere_ = false;
   struct late_release {

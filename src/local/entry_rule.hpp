@@ -10,6 +10,7 @@ struct entry_question {
   claim_mode mode = claim_mode::exclusive;
   bool waits = false;            ///< it may be told to stand in line
   bool others_before = false;    ///< somebody queues here before it
+  bool another_kind = false;     ///< who is here wants permits and it does not, or the reverse
   bool shared_grant = false;     ///< there is a shared grant that it may join
   bool exclusive_grant = false;  ///< this process has the name to itself, or is giving it back
   bool claimants = false;        ///< claims of this line are on their way or wait on the server ...
@@ -28,10 +29,17 @@ enum class entry_decision {
 /// So many claims for permits may be on their way: all of them may turn out to have to wait.
 inline constexpr int claimants_max = 16;
 
+/// One of them is a lock, the other a semaphore.
+constexpr bool another_kind(claim_mode one, claim_mode other) noexcept {
+  return (one == claim_mode::permit) != (other == claim_mode::permit);
+}
+
 /// One claim at a time, so that many waiting threads are one waiter on the server. Two exceptions,
 /// both only while no claim of this line is known to wait: permits, of which several may be free,
 /// and readers that will not wait, who must not be refused because of another reader's request.
+/// Behind the other kind nobody waits: the server says that it is a conflict, or no longer one.
 constexpr entry_decision way_in(const entry_question& asked) noexcept {
+  if (asked.another_kind) return entry_decision::claim;
   if (asked.others_before || asked.exclusive_grant) return entry_decision::queue;
   if (!asked.claimants) return asked.shared_grant ? entry_decision::join : entry_decision::claim;
   if (asked.claimants_stand) return entry_decision::queue;

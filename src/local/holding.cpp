@@ -4,6 +4,7 @@
 #include "local/claiming.hpp"
 #include "local/client_context.hpp"
 #include "local/deferred_actions.hpp"
+#include "local/entry_rule.hpp"
 #include "local/line.hpp"
 #include "local/pass_rule.hpp"
 
@@ -30,6 +31,12 @@ bool holding::locked_by(std::uint64_t thread, time_point now) const {
         return grant->claim.mode == claim_mode::exclusive && user &&
                user->thread_.load() == thread && user->stands() && now < grant->deadline();
       });
+}
+
+bool holding::another_kind(claim_mode wanted) const noexcept {
+  return std::any_of(grants_.begin(), grants_.end(), [&](const auto& grant) {
+    return inner::another_kind(grant->claim.mode, wanted);
+  });
 }
 
 std::shared_ptr<local_grant> holding::find(const owner_id& owner) const {

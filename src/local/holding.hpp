@@ -47,6 +47,8 @@ class holding {
   std::int64_t permits() const noexcept CROSSLOCK_REQUIRES(line_mutex);
   /// A valid exclusive hold that this thread took by lock() or run.
   bool locked_by(std::uint64_t thread, time_point now) const CROSSLOCK_REQUIRES(line_mutex);
+  /// A lock, for who wants permits, or the reverse.
+  bool another_kind(claim_mode wanted) const noexcept CROSSLOCK_REQUIRES(line_mutex);
   std::shared_ptr<local_grant> find(const owner_id& owner) const CROSSLOCK_REQUIRES(line_mutex);
   /// A shared grant that such a reader may go in on; null when there is none.
   const std::shared_ptr<local_grant>* joinable(const acquire_request& request, time_point now) const

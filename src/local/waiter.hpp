@@ -60,6 +60,7 @@ struct waiter {
   acquire_callback done;
   std::shared_ptr<waiter> self;  ///< while the line has it
   task_queue::ticket timer{};    ///< gives up at the end of the wait
+  task_queue::ticket overdue{};  ///< looks whether the answer to its ask has come
   time_point look_planned{};     ///< the moment of the last look that was planned
   std::optional<std::stop_callback<std::function<void()>>> stop_watch;
 

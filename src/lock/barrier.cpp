@@ -60,8 +60,8 @@ struct barrier::state {
         limit);
   }
 
-  bool enter(const inner::patience& limit);
-  bool leave(const inner::patience& limit);
+  bool enter(inner::patience limit);
+  bool leave(inner::patience limit);
   bool take_part(const step& act, const std::function<bool(const barrier_state&)>& done,
                  const inner::patience& limit);
   std::vector<owner_id> find_dead(const barrier_state& now, time_point& next_look,
@@ -139,11 +139,13 @@ void barrier::state::refuse_other_number(const barrier_state& now) const {
                                   std::to_string(parties)};
 }
 
-bool barrier::state::enter(const inner::patience& limit) {
+bool barrier::state::enter(inner::patience limit) {
   if (claim) {
     throw error{errc::would_deadlock,
                 "'" + given_name->str() + "': this member is inside: it leaves first"};
   }
+  inner::cell_wait mine = cell.begin_wait();
+  limit.wait = &mine;
   inner::core& home = cell.home();
   line = home.own_line(cell.name());
   claim = line->acquire(home.make_request({.lease = std::nullopt, .stop = limit.stop}, limit.end,
@@ -171,6 +173,8 @@ bool barrier::state::enter(const inner::patience& limit) {
         before.members.empty() ? std::vector<owner_id>{} : find_dead(before, next_look, limit);
     if (!dead.empty()) strike_out(dead, limit);
     if (take_part(act, done, limit)) return true;
+  } catch (const inner::out_of_time&) {
+    // As if the time were up amid the wait.
   } catch (...) {
     drop_out(limit);
     throw;
@@ -179,10 +183,12 @@ bool barrier::state::enter(const inner::patience& limit) {
   return false;
 }
 
-bool barrier::state::leave(const inner::patience& limit) {
+bool barrier::state::leave(inner::patience limit) {
   if (!claim) {
     throw error{errc::not_held, "'" + given_name->str() + "': this member has not entered"};
   }
+  inner::cell_wait mine = cell.begin_wait();
+  limit.wait = &mine;
   const owner_id me = claim->owner();
   const auto act = [&](const barrier_state& now) -> std::optional<barrier_state> {
     if (!claim->valid()) return std::nullopt;
@@ -201,6 +207,8 @@ bool barrier::state::leave(const inner::patience& limit) {
   bool all_left = false;
   try {
     all_left = take_part(act, done, limit);
+  } catch (const inner::out_of_time&) {
+    // As if the time were up amid the wait.
   } catch (...) {
     drop_out(limit);
     throw;

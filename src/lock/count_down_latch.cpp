@@ -53,17 +53,20 @@ struct count_down_latch::state {
     idle.push_back(used);
   }
 
-  bool wait(const inner::patience& limit) const {
+  bool wait(inner::patience limit) const {
+    inner::cell_wait mine = cell.begin_wait();
+    limit.wait = &mine;
     std::optional<std::uint64_t> round;
-    return cell
-        .wait(
-            [&](const seam::cell& now) {
-              const inner::latch_state found = read(now);
-              if (!round) round = found.round;
-              return found.open || found.round > *round;
-            },
-            limit)
-        .enough;
+    const auto is_open = [&](const seam::cell& now) {
+      const inner::latch_state found = read(now);
+      if (!round) round = found.round;
+      return found.open || found.round > *round;
+    };
+    try {
+      return cell.wait(is_open, limit).enough;
+    } catch (const inner::out_of_time&) {
+      return false;
+    }
   }
 
   const seam::name_ref given_name;

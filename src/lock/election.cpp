@@ -33,7 +33,8 @@ struct office : std::enable_shared_from_this<office> {
 
   std::optional<leadership> campaign(const std::string& value, const acquire_how& how,
                                      time_point end) const;
-  bool held_under(fence term) const;
+  bool held_under(fence term, const patience& limit = {}) const;
+  std::optional<leader_info> leader(const patience& limit = {}) const;
 
   const seam::name_ref given_name;
   const cell_access cell;
@@ -50,10 +51,22 @@ std::optional<leadership> office::campaign(const std::string& value, const acqui
   }
 }
 
-bool office::held_under(fence term) const {
-  const lock_info seen = cell.look();
+bool office::held_under(fence term, const patience& limit) const {
+  const lock_info seen = cell.look(limit);
   return std::any_of(seen.holders.begin(), seen.holders.end(),
                      [&](const claim_info& holder) { return holder.fence == term; });
+}
+
+std::optional<leader_info> office::leader(const patience& limit) const {
+  seam::cell now = cell.read(limit);
+  for (;;) {
+    auto found = read(now);
+    if (!found || held_under(found->fence, limit)) return found;
+    // A new leader may have proclaimed something since the reading.
+    seam::cell again = cell.read(limit);
+    if (again.version == now.version) return std::nullopt;
+    now = std::move(again);
+  }
 }
 
 }  // namespace inner
@@ -108,48 +121,41 @@ void election::campaign_async(std::string value, campaign_callback done, const a
   home.own_line(office_->cell.name())->acquire_async(home.make_request(how, end), granted);
 }
 
-std::optional<leader_info> election::leader() const {
-  seam::cell now = office_->cell.read();
-  for (;;) {
-    auto found = office_->read(now);
-    if (!found || office_->held_under(found->fence)) return found;
-    // A new leader may have proclaimed something since the reading.
-    seam::cell again = office_->cell.read();
-    if (again.version == now.version) return std::nullopt;
-    now = std::move(again);
-  }
-}
+std::optional<leader_info> election::leader() const { return office_->leader(); }
 
 void election::observe_terms(std::stop_token stop,
                              const std::function<void(const std::optional<leader_info>&)>& fn,
                              bool vacancies) const {
   const inner::core& home = office_->home();
+  inner::cell_wait mine = office_->cell.begin_wait();
+  const inner::patience limit{.end = time_point::max(), .stop = std::move(stop), .wait = &mine};
   std::uint64_t version = 0;
   fence newest;
-  bool vacant = vacancies && !leader();
-  if (vacant) fn(std::nullopt);
-  while (!stop.stop_requested()) {
-    // Nobody writes that a term is over, least of all who has died in office: it is looked for.
-    const bool looks = vacancies && !vacant;
-    const inner::patience limit{
-        .end = looks ? home.clock().now() + home.settings().look_every : time_point::max(),
-        .stop = stop};
-    const auto awaited =
-        office_->cell.wait([&](const seam::cell& now) { return now.version != version; }, limit);
-    if (!awaited.enough && !looks) return;
-    if (stop.stop_requested()) return;
-    const auto found = office_->read(awaited.now);
-    const bool news = std::exchange(version, awaited.now.version) != awaited.now.version;
-    // After a rollback of the server an older one may be there again.
-    const bool led = found && found->fence >= newest && office_->held_under(found->fence);
-    if (led && news) {
-      newest = found->fence;
-      vacant = false;
-      fn(found);
-    } else if (looks && !led) {
-      vacant = true;
-      fn(std::nullopt);
+  try {
+    bool vacant = vacancies && !office_->leader(limit);
+    if (vacant) fn(std::nullopt);
+    while (!limit.stop.stop_requested()) {
+      // Nobody writes that a term is over, least of all who has died in office: it is looked for.
+      const bool looks = vacancies && !vacant;
+      const auto awaited = office_->cell.wait(
+          [&](const seam::cell& now) { return now.version != version; }, limit,
+          looks ? home.clock().now() + home.settings().look_every : time_point::max());
+      if (limit.stop.stop_requested()) return;
+      const auto found = office_->read(awaited.now);
+      const bool news = std::exchange(version, awaited.now.version) != awaited.now.version;
+      // After a rollback of the server an older one may be there again.
+      const bool led = found && found->fence >= newest && office_->held_under(found->fence, limit);
+      if (led && news) {
+        newest = found->fence;
+        vacant = false;
+        fn(found);
+      } else if (looks && !led) {
+        vacant = true;
+        fn(std::nullopt);
+      }
     }
+  } catch (const inner::out_of_time&) {
+    // Stopped, amid an outage.
   }
 }
 

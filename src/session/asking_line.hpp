@@ -20,11 +20,11 @@ class asking_line : public asking {
  protected:
   /// Where the claim stands, by a listing of its line; an engine may have more to look at.
   virtual void judge(response& listed);
+  void make() override;
+  void find() override;
 
  private:
-  void make() override;
   void look() override;
-  void find() override;
 
   void made(response& listed);
   void found(response& listed);

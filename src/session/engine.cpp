@@ -99,8 +99,16 @@ void engine::end_stay(const standing_ref& one) {
   if (go_on) go_on(false);
 }
 
+/// The core notices by itself when no answer comes.
 void engine::ask_async(const seam::claim& claim, time_point /*give_up*/) {
   refuse(claim);
+  // As above; but nobody waits here: whoever has time asks again in a moment.
+  const tree::life life = environment_.wire.now();
+  const bool proven = life.proven && *life.proven > clock_.now() - life.timeout * 3 / 4;
+  if (claim.wait && life.session != 0 && !proven) {
+    throw environment_.words.make_error(
+        errc::unreachable, environment_.wire.shown() + ": the session is not known to live");
+  }
   const standing_ref mine = stand(claim);
   bool more = false;
   {

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 
 namespace crosslock::conformance {
@@ -31,6 +33,17 @@ class permits : public conformance_case {
       return why.what();
     }
     return {};
+  }
+  /// Throws what it fails with.
+  void outcome_of(acquisition<hold> wanted) {
+    const auto told = std::make_shared<std::atomic<bool>>(false);
+    const auto got = std::make_shared<acquire_result>();
+    std::move(wanted).start([told, got](acquire_result result) {
+      *got = std::move(result);
+      told->store(true);
+    });
+    EXPECT_TRUE(eventually([&] { return told->load(); }));
+    if (got->failure) std::rethrow_exception(got->failure);
   }
   static void expect_names_both(const std::string& text, const std::string& one,
                                 const std::string& other) {
@@ -115,36 +128,94 @@ TEST_P(permits, another_number_is_a_conflict_that_names_both_as_long_as_anybody_
   });
 }
 
-TEST_P(permits, a_mutex_of_the_same_name_excludes_them_and_is_excluded) {
+TEST_P(permits, a_lock_of_a_name_whose_permits_are_out_is_a_conflict_that_names_both_kinds) {
   play([this] {
     const client locks = stage().connect();
     const client others = stage().connect();
     if (refused_by_this_engine(locks)) return;
-    semaphore lock{locks, "name", 3};
-    if (stage().traits().permits_apart) {
-      mutex plain{others, "name"};
-      {
-        const hold permit = lock.acquire();
-        EXPECT_EQ(code_of([&] { plain.lock(); }), errc::conflict);
-        EXPECT_EQ(code_of([&] { (void)plain.try_lock(); }), errc::conflict);
-        EXPECT_TRUE(lock.try_acquire(2));
-      }
-      const hold held = plain.acquire();
-      EXPECT_EQ(code_of([&] { (void)lock.acquire(); }), errc::conflict);
-      return;
-    }
+    semaphore seats{locks, "name", 3};
     for (const client* each : {&locks, &others}) {
       mutex plain{*each, "name"};
       {
-        const hold permit = lock.acquire();
-        EXPECT_FALSE(plain.try_lock());
-        EXPECT_TRUE(lock.try_acquire(2));
+        const hold permit = seats.acquire();
+        const auto refused = [](const std::string& text) {
+          expect_names_both(text, "semaphore", "lock");
+        };
+        refused(text_of([&] { (void)plain.try_lock(); }));
+        refused(text_of([&] { plain.lock(); }));
+        refused(text_of([&] { (void)plain.try_lock_for(20s); }));
+        refused(text_of([&] { outcome_of(plain.async_acquire()); }));
+        if (stage().traits().shared) {
+          shared_mutex readers{*each, "name"};
+          refused(text_of([&] { (void)readers.try_lock_shared(); }));
+          refused(text_of([&] { (void)readers.acquire_shared(); }));
+          refused(text_of([&] { (void)readers.acquire(); }));
+        }
+        EXPECT_TRUE(permit.valid());
+        EXPECT_TRUE(seats.try_acquire(2)) << "nothing is left of what was refused";
       }
-      ASSERT_TRUE(plain.try_lock());
-      EXPECT_FALSE(lock.try_acquire());
+      EXPECT_TRUE(plain.try_lock());
       plain.unlock();
     }
+    EXPECT_TRUE(seats.try_acquire(3));
+  });
+}
+
+TEST_P(permits, a_semaphore_of_a_locked_name_is_a_conflict_that_names_both_kinds) {
+  play([this] {
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    if (refused_by_this_engine(locks)) return;
+    shared_mutex lock{locks, "name"};
+    for (const client* each : {&locks, &others}) {
+      semaphore seats{*each, "name", 3};
+      for (const bool shared : {false, true}) {
+        if (shared && !stage().traits().shared) continue;
+        {
+          const hold held = shared ? lock.acquire_shared() : lock.acquire();
+          const auto refused = [](const std::string& text) {
+            expect_names_both(text, "semaphore", "lock");
+          };
+          refused(text_of([&] { (void)seats.try_acquire(); }));
+          refused(text_of([&] { (void)seats.acquire(3); }));
+          refused(text_of([&] { (void)seats.try_acquire_for(20s); }));
+          refused(text_of([&] { outcome_of(seats.async_acquire()); }));
+          EXPECT_TRUE(held.valid());
+        }
+        EXPECT_TRUE(seats.try_acquire(3)) << "nothing is left of what was refused";
+      }
+    }
     EXPECT_TRUE(lock.try_acquire());
+  });
+}
+
+TEST_P(permits, whoever_stands_in_line_is_not_disturbed_by_the_other_kind) {
+  play([this] {
+    const client locks = stage().connect();
+    const client others = stage().connect();
+    const client third = stage().connect();
+    if (refused_by_this_engine(locks)) return;
+    mutex plain{locks, "name"};
+    mutex next{others, "name"};
+    semaphore seats{third, "name", 3};
+    auto held = std::make_optional(plain.acquire());
+    std::mutex mutex;
+    std::optional<hold> second;
+    next.async_acquire().start([&](acquire_result got) {
+      const std::lock_guard guard{mutex};
+      second = std::move(got.hold);
+    });
+    EXPECT_TRUE(eventually([&] { return third.look("name").line.size() == 1; }));
+    EXPECT_EQ(text_of([&] { (void)seats.acquire(); }).empty(), false);
+    held.reset();
+    EXPECT_TRUE(eventually([&] {
+      const std::lock_guard guard{mutex};
+      return second.has_value();
+    }));
+    const std::lock_guard guard{mutex};
+    ASSERT_TRUE(second);
+    EXPECT_EQ(text_of([&] { (void)seats.try_acquire(); }).empty(), false);
+    EXPECT_TRUE(second->valid());
   });
 }
 

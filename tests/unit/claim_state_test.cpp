@@ -59,8 +59,13 @@ claim_state pausing(const error& why = refused, int times = 1) {
   claim_state claim;
   for (int i = 0; i < times; ++i) {
     note_ask(claim, at(0));
-    note_failure(claim, why, at(100));
+    note_failure(claim, why, at(0), at(100));
   }
+  return claim;
+}
+claim_state then_silent(claim_state claim) {
+  note_ask(claim, at(10));
+  note_failure(claim, silent, at(20), at(100));
   return claim;
 }
 claim_state with_news(claim_state claim) {
@@ -79,11 +84,15 @@ claim_state spent() {
 }
 
 claim_surroundings around(std::int64_t now, std::int64_t end = 10'000) {
-  return {.now = at(now), .end = at(end), .timeout = 1s, .tries = 3};
+  return {.now = at(now), .end = at(end), .timeout = 1s, .endures = {.tries = 3, .time = 5s}};
 }
 claim_surroundings changed(claim_surroundings one,
                            const std::function<void(claim_surroundings&)>& how) {
   how(one);
+  return one;
+}
+claim_surroundings heard(claim_surroundings one) {
+  one.answered = true;
   return one;
 }
 claim_surroundings stopped(claim_surroundings one) {
@@ -104,6 +113,8 @@ std::string described(const claim_step& step) {
   switch (step.what) {
     case kind::ask:
       return "ask";
+    case kind::miss:
+      return "miss";
     case kind::wait:
       return "wait until " + std::to_string(step.until.time_since_epoch() / 1ms);
     case kind::take:
@@ -136,8 +147,11 @@ TEST(claim_state, does_what_the_table_says) {
       {"fresh again", spent(), around(0), "ask"},
       {"fresh again, an adoption", spent(), adopting(around(0)), "leave: busy"},
 
-      {"asking", asking(), around(0), "wait until 10000"},
-      {"asking, news", with_news(asking()), around(0), "wait until 10000"},
+      {"asking", asking(), around(0), "wait until 1250"},
+      {"asking, its time is nearer", asking(), around(0, 500), "wait until 500"},
+      {"asking, news", with_news(asking()), around(0), "wait until 1250"},
+      {"asking, the answer is overdue", asking(), around(1250), "miss"},
+      {"asking, overdue, does not wait", asking(), not_waiting(around(1250)), "miss"},
       {"asking, push", with_push(asking()), around(0), "take"},
       {"asking, stopped", asking(), stopped(around(0)), "leave: cancelled"},
       {"asking, time is up", asking(), around(500, 500), "leave: timed out"},
@@ -162,9 +176,15 @@ TEST(claim_state, does_what_the_table_says) {
       {"pausing, it is over", pausing(), around(100), "ask"},
       {"failed, does not wait", pausing(), not_waiting(around(0)), "fail: last failure"},
       {"failed for good", pausing(denied), around(0), "fail: last failure"},
-      {"failed three times of three", pausing(refused, 3), around(0), "wait until 100"},
-      {"failed too often", pausing(refused, 4), around(0), "fail: last failure"},
+      {"failed often, not for long", pausing(refused, 40), around(50), "wait until 100"},
+      {"failed often, for nearly a lease", pausing(refused, 40), around(4999), "ask"},
+      {"failed often, for a lease", pausing(refused, 40), around(5000), "fail: last failure"},
+      {"failed for a lease, but not often", pausing(refused, 3), around(6000), "ask"},
+      {"failed too often for a lease", pausing(refused, 4), around(6000), "fail: last failure"},
+      {"silent for a lease", pausing(silent, 4), around(6000), "fail: last failure"},
       {"an outage lasted the whole wait", pausing(), around(50, 50), "fail: last failure"},
+      {"the same, told to others before", pausing(), heard(around(50, 50)), "leave: timed out"},
+      {"an outage and then silence", then_silent(pausing()), around(50, 50), "fail: last failure"},
       {"silence shorter than a request", pausing(silent), around(50, 50), "leave: timed out"},
       {"silence as long as a request", pausing(silent), around(2000, 1500), "fail: last failure"},
   };
@@ -185,7 +205,7 @@ TEST(claim_state, an_end_of_its_surroundings_ends_it_in_every_phase) {
 TEST(claim_state, an_outage_after_an_answer_is_only_time_that_ran_out) {
   claim_state claim = in_line();
   note_ask(claim, at(0));
-  note_failure(claim, refused, at(200));
+  note_failure(claim, refused, at(0), at(200));
   EXPECT_EQ(described(next_step(claim, around(20'000))), "leave: timed out");
 }
 
@@ -200,9 +220,9 @@ TEST(claim_state, what_the_server_may_know_is_withdrawn) {
   EXPECT_TRUE(with_push(told_busy()).on_server) << "a push proves that it is known there";
   claim_state claim = in_line();
   note_ask(claim, at(0));
-  note_failure(claim, refused, at(200));
+  note_failure(claim, refused, at(0), at(200));
   EXPECT_TRUE(claim.on_server) << "it stands in line since its first ask";
-  note_failure(claim, refused, at(300));
+  note_failure(claim, refused, at(0), at(300));
   EXPECT_TRUE(claim.on_server) << "a failure that comes twice changes nothing";
 }
 
@@ -251,10 +271,25 @@ TEST(claim_state, failures_are_counted_from_the_last_answer) {
   claim_state claim = pausing(refused, 3);
   note_ask(claim, at(0));
   note_answer(claim, answer(ask_result::in_line), at(100));
-  EXPECT_EQ(claim.failures, 0);
+  EXPECT_EQ(claim.trouble.failures, 0);
   note_ask(claim, at(0));
-  note_failure(claim, refused, at(200));
+  note_failure(claim, refused, at(0), at(200));
   EXPECT_EQ(described(next_step(claim, around(0))), "wait until 200");
+}
+
+TEST(claim_state, one_failure_that_is_told_twice_counts_once) {
+  claim_state claim = asking();
+  note_failure(claim, silent, at(1250), at(1300));  // it was overdue
+  note_failure(claim, refused, at(1260), at(1400));
+  EXPECT_EQ(claim.trouble.failures, 1);
+  EXPECT_EQ(claim.trouble.since, at(1250));
+  EXPECT_EQ(described(next_step(claim, around(1270))), "wait until 1300");
+}
+
+TEST(claim_state, a_push_is_an_answer) {
+  claim_state claim = with_push(pausing());
+  note_revoked(claim, at(5));
+  EXPECT_EQ(described(next_step(claim, around(50, 50))), "leave: timed out");
 }
 
 }  // namespace

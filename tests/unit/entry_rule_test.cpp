@@ -27,6 +27,24 @@ TEST(entry_rule, nobody_overtakes_the_queue_of_this_process) {
   }
 }
 
+TEST(entry_rule, whoever_finds_the_other_kind_asks_the_server_what_it_is) {
+  for (const claim_mode mode : {exclusive, shared, permit}) {
+    for (const bool waits : {false, true}) {
+      entry_question asked = one_that(mode, waits);
+      asked.another_kind = true;
+      asked.others_before = true;
+      asked.exclusive_grant = mode == permit;
+      asked.claimants = true;
+      asked.claimants_stand = true;
+      EXPECT_EQ(way_in(asked), entry_decision::claim);
+    }
+  }
+  EXPECT_FALSE(another_kind(exclusive, shared));
+  EXPECT_FALSE(another_kind(permit, permit));
+  EXPECT_TRUE(another_kind(permit, shared));
+  EXPECT_TRUE(another_kind(exclusive, permit));
+}
+
 TEST(entry_rule, behind_an_exclusive_grant_of_this_process_everybody_waits_here) {
   for (const claim_mode mode : {exclusive, shared, permit}) {
     entry_question asked = one_that(mode);

@@ -14,19 +14,25 @@ local exhausted = redis.error_reply('CROSSLOCK fence_exhausted')
 
 local function granted(fence) return {1, fence, somebody_waits() and 1 or 0} end
 
+-- A name is a lock or a semaphore, as long as anybody holds it or waits for it.
+local function another_kind(before)
+  if demand.mode == 'p' then return before.locked end
+  return before.of
+end
+
 -- Those who are heard of stand before a newcomer, let in or not.
 local function everybody_before()
   local before = those_inside()
   if demand.mode ~= 'p' and not admits(before, demand) then return before end
   local from = 0
-  while not before.exclusive or demand.mode == 'p' and not before.of do
+  while not before.exclusive and not another_kind(before) do
     local some = redis.call('ZRANGE', line_key, from, from + 63, 'WITHSCORES')
     if #some == 0 then break end
     from = from + #some / 2
     for i = 1, #some, 2 do
       local w = read_waiter(some[i], some[i + 1])
       if w.ends > now then
-        if w.mode == 'p' then before.of = w.of end
+        note_kind(before, w)
         if not before.exclusive and (w.polls or can_hear(w.client) ~= false) then
           add_before(before, w)
         end
@@ -179,6 +185,9 @@ if word == 'u' and upgrade_conflicts() then
   return redis.error_reply('CROSSLOCK upgrade_conflict')
 end
 local before = everybody_before()
+if another_kind(before) then
+  return redis.error_reply('CROSSLOCK another_kind ' .. (before.of and 'semaphore' or 'lock'))
+end
 if demand.mode == 'p' and before.of and before.of ~= demand.of then
   return redis.error_reply('CROSSLOCK semaphore_of ' .. before.of .. ' ' .. demand.of)
 end

@@ -223,17 +223,20 @@ local function admits(before, demand)
   return demand.mode == 's' or before.permits + demand.permits <= demand.of
 end
 
+local function note_kind(before, demand)
+  if demand.mode == 'p' then before.of = demand.of else before.locked = true end
+end
+
 local function add_before(before, demand)
   before.count = before.count + 1
   if demand.mode == 'x' then before.exclusive = true end
-  if demand.mode == 'p' then
-    before.permits = before.permits + demand.permits
-    before.of = demand.of
-  end
+  if demand.mode == 'p' then before.permits = before.permits + demand.permits end
+  note_kind(before, demand)
 end
 
 local function those_inside()
-  local before = {count = exclusive() and 1 or 0, exclusive = exclusive(), permits = 0, shared = {}}
+  local before = {count = exclusive() and 1 or 0, exclusive = exclusive(), permits = 0, shared = {},
+                  locked = exclusive()}
   for owner, one in pairs(insiders()) do
     add_before(before, one)
     before.shared[owner] = one.mode == 's'

@@ -53,6 +53,7 @@ error refusal_of_ours(std::string_view words, std::string_view name) {
   if (what == "queue_full") return say(seam::queue_full(name, more));
   if (what == "another_mode") return say(seam::another_mode(name));
   if (what == "upgrade_conflict") return say(seam::upgrade_conflict(name));
+  if (what == "another_kind") return say(seam::another_kind(name, more == "semaphore"));
   if (what == "permits") {
     return make_error(errc::conflict, "'" + std::string{name} + "': cannot give so many permits");
   }

@@ -26,17 +26,20 @@ class wary : public Way {
 extern template class wary<asking>;
 extern template class wary<asking_line>;
 
-/// Mutexes and read-write locks, first come first served, beside semaphores of the same name.
+/// Mutexes and read-write locks, first come first served, unless the name is a semaphore's.
 class asking_in_line final : public wary<asking_line> {
  public:
   using wary::wary;
 
  private:
+  void make() override;
+  void find() override;
   void judge(response& listed) override;
   void refuse_if_semaphore(response& listed);
   void judge_among_strangers(response& listed);
 
-  response permits_;
+  response queue_;  ///< of the semaphore
+  bool newcomer_ = false;
 };
 
 /// Semaphores, by Curator's protocol: one at a time in the queue looks at the permits given out,
@@ -67,7 +70,8 @@ class asking_permits final : public wary<asking> {
   response queue_;
   response given_out_;
   response agreed_;
-  response beside_;  ///< mutexes of the same name
+  response beside_;  ///< locks of the same name
+  bool newcomer_ = false;
   bool of_is_written_ = false;
 };
 

@@ -1,6 +1,7 @@
 // Semaphores, and what mutexes of the same name have to do with them.
 #include "engines/zookeeper/asking_kinds.hpp"
 
+#include "line_rules/refusals.hpp"
 #include "session/engine.hpp"
 
 #include <algorithm>
@@ -8,11 +9,23 @@
 
 namespace crosslock::zookeeper {
 
-/// The name is, or was lately, that of a semaphore. Its permits and our line know nothing of each
-/// other, as with Curator: so nobody may use both.
+// Permits and our line know nothing of each other, as with Curator: so nobody may use both. Each
+// makes its node first and looks for the other kind then, so that of two who come at once one at
+// least sees the other; whoever stood there before is not disturbed by one that is refused.
+void asking_in_line::make() {
+  newcomer_ = true;
+  asking_line::make();
+}
+
+void asking_in_line::find() {
+  newcomer_ = true;
+  asking_line::find();
+}
+
+/// The name is, or was lately, that of a semaphore.
 void asking_in_line::judge(response& listed) {
   const bool semaphore =
-      listed.ok() && std::ranges::find(listed.names, "leases") != listed.names.end();
+      newcomer_ && listed.ok() && std::ranges::find(listed.names, "leases") != listed.names.end();
   return semaphore ? refuse_if_semaphore(listed) : judge_among_strangers(listed);
 }
 
@@ -22,17 +35,16 @@ void asking_in_line::judge_among_strangers(response& listed) {
 
 void asking_in_line::refuse_if_semaphore(response& listed) {
   std::vector<sent> all;
-  all.push_back({children(mine_->name_path + "/leases"),
-                 [this](response& said) { permits_ = std::move(said); }});
-  all.push_back({children(mine_->name_path + "/locks"), [this, listed](response& said) mutable {
+  // The queue before the permits: whoever is admitted in between is seen in one of them.
+  all.push_back({children(mine_->name_path + "/locks"),
+                 [this](response& said) { queue_ = std::move(said); }});
+  all.push_back({children(mine_->name_path + "/leases"), [this, listed](response& said) mutable {
                    if (said.cut_off()) return fail(said, "list '" + name().str() + "'");
-                   if (permits_.names.empty() && said.names.empty()) {
+                   if (queue_.names.empty() && said.names.empty()) {
                      return judge_among_strangers(listed);
                    }
-                   refuse(make_error(errc::conflict,
-                                     "'" + name().str() +
-                                         "' is in use as a semaphore: on ZooKeeper a mutex needs a "
-                                         "name of its own"));
+                   const auto no = seam::another_kind(name().view(), true);
+                   refuse(make_error(no.code, no.text));
                  }});
   send(std::move(all));
 }
@@ -50,6 +62,7 @@ std::vector<asking_permits::sent> asking_permits::survey() {
 }
 
 void asking_permits::make() {
+  newcomer_ = true;
   {
     const seam::lock_guard guard{at_.table.mutex};
     if (over()) return;
@@ -89,6 +102,7 @@ void asking_permits::look() {
 }
 
 void asking_permits::find() {
+  newcomer_ = true;
   std::vector<sent> all;
   all.push_back({sync(mine_->name_path), nullptr});
   for (sent& one : survey()) all.push_back(std::move(one));
@@ -182,10 +196,9 @@ void asking_permits::judge_permits() {
   if (me == line.end()) return start_over();
   const auto index = static_cast<std::size_t>(me - line.begin());
   const bool in_use = index > 0 || !given_out_.names.empty();
-  if (!read_line(beside_.names).empty()) {
-    return refuse(make_error(errc::conflict, "'" + name().str() +
-                                                 "' is held or waited for as a mutex: on ZooKeeper "
-                                                 "a semaphore needs a name of its own"));
+  if (newcomer_ && !read_line(beside_.names).empty()) {
+    const auto no = seam::another_kind(name().view(), false);
+    return refuse(make_error(no.code, no.text));
   }
   of_is_written_ = agreed && agreed->of == claim().of;
   if (in_use && agreed && agreed->of != 0 && !of_is_written_) {

@@ -34,7 +34,6 @@ inline constexpr seam::traits offered{.name = "zookeeper",
                                       .posts_releases = true,
                                       .cells = true,
                                       .watches_cells = true,
-                                      .permits_apart = true,
                                       .cell_bytes = message_longest,
                                       .lease_min = std::chrono::milliseconds{10},
                                       .lease_max = std::chrono::hours{24}};

@@ -2,6 +2,13 @@
 #include "faults/suites.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace crosslock::faults {
 namespace {
@@ -136,6 +143,93 @@ TEST_P(outage_faults, F11_without_a_server_there_is_a_typed_error_in_time_and_no
     EXPECT_GT(last, first);
   }
   judge(bounds().calm.outage);
+}
+
+// A holder in another process, and here: somebody who waits for its lock as a thread, somebody who
+// waits without one, and somebody at a latch.
+TEST_P(outage_faults, F11_who_waits_outlasts_an_outage_that_is_shorter_than_a_lease) {
+  const auto holder = start("holder", bounds().patient);
+  struct retry_counter final : observer {
+    void retrying(std::string_view, const error& why, int) noexcept override {
+      if (why.retryable()) ++told;
+    }
+    std::atomic<int> told{0};
+  };
+  const auto counter = std::make_shared<retry_counter>();
+  ears people;
+  options how = impatient(500ms);
+  how.look_every = 300ms;
+  how.observer = counter;
+  how.log = people.log();
+  const client locks = connect(bounds().patient, how);
+  const client viewer = connect(bounds().patient, {});
+  mutex lock{locks, "name"};
+  for (const harm& away : stage().outages()) {
+    SCOPED_TRACE(away.name);
+    EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
+    count_down_latch gate{viewer, "gate/" + away.name, 1};
+    errc blocked{};
+    errc opened{};
+    std::thread waiter{[&] { blocked = code_of([&] { (void)lock.acquire(); }); }};
+    EXPECT_TRUE(line_reaches(viewer, "name", 1));
+    auto later = lock.async_acquire().future();
+    std::thread at_gate{[&] {
+      const count_down_latch same{locks, "gate/" + away.name, 1};
+      opened = code_of([&] { same.wait(); });
+    }};
+    const int told_before = counter->told;
+    away.begin(*holder);
+    sleep_for_real(2500ms);
+    EXPECT_GT(counter->told, told_before);
+    away.end(*holder);
+    EXPECT_TRUE(eventually([&] { return code_of([&] { gate.count_down(); }) == errc{}; }));
+    EXPECT_EQ(holder->say("work name 10"), "held");
+    EXPECT_TRUE(eventually([&] { return holder->say("release name") != "unknown"; }));
+    waiter.join();
+    at_gate.join();
+    EXPECT_EQ(blocked, errc{}) << int(blocked);
+    EXPECT_EQ(opened, errc{}) << int(opened);
+    EXPECT_EQ(code_of([&] { (void)later.get(); }), errc{});
+  }
+  const std::lock_guard guard{people.mutex};
+  EXPECT_NE(people.heard.find("the wait goes on"), std::string::npos) << people.heard;
+  EXPECT_NE(people.heard.find("answers again"), std::string::npos) << people.heard;
+}
+
+TEST_P(outage_faults, F11_an_outage_that_lasts_the_whole_wait_is_no_contention) {
+  const auto victim = start("victim", bounds().patient);
+  EXPECT_TRUE(victim->say("acquire other 20000").starts_with("held"));
+  EXPECT_EQ(victim->say("release other"), "released");
+  // What was asked for amid an outage may be carried out after it: that ends with its lease.
+  const client locks = connect(4 * bounds().brief, impatient(400ms));
+  mutex lock{locks, "name"};
+  count_down_latch gate{locks, "gate", 1};
+  for (const harm& away : stage().outages()) {
+    SCOPED_TRACE(away.name);
+    EXPECT_TRUE(eventually([&] { return code_of([&] { (void)lock.try_acquire(); }) == errc{}; }));
+    away.begin(*victim);
+    const auto is_outage = [](errc code) {
+      return code == errc::unreachable || code == errc::timed_out;
+    };
+    const time_point began = now();
+    errc code = code_of([&] { EXPECT_FALSE(lock.try_acquire_for(1s)); });
+    EXPECT_TRUE(is_outage(code)) << int(code);
+    code = code_of([&] { EXPECT_FALSE(lock.async_acquire({}, 1s).future().get()); });
+    EXPECT_TRUE(is_outage(code)) << int(code);
+    code = code_of([&] { EXPECT_FALSE(gate.wait_for(1s)); });
+    EXPECT_TRUE(is_outage(code)) << int(code);
+    EXPECT_LE(now() - began, 3s + 3 * stall);
+    // Those who queue behind a thread of their own process learn as much.
+    std::vector<errc> codes(3);
+    std::vector<std::thread> threads;
+    for (errc& each : codes) {
+      threads.emplace_back([&] { each = code_of([&] { (void)lock.try_acquire_for(1s); }); });
+    }
+    for (std::thread& each : threads) each.join();
+    for (const errc each : codes) EXPECT_TRUE(is_outage(each)) << int(each);
+    away.end(*victim);
+  }
+  EXPECT_TRUE(eventually([&] { return code_of([&] { (void)lock.try_acquire(); }) == errc{}; }));
 }
 
 TEST_P(rollback_faults, F8_after_a_crash_that_lost_the_last_second_fences_rise) {

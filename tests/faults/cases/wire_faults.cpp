@@ -44,6 +44,29 @@ TEST_P(wire_faults, F4_a_release_delivered_after_the_lease_does_not_free_the_suc
   judge(bounds().calm.late_release);
 }
 
+TEST_P(wire_faults, F4_a_wait_that_is_shorter_than_a_round_trip_is_no_outage) {
+  const client far = connect(impatient(2s));
+  mutex lock{far, "name"};
+  count_down_latch gate{far, "gate", 1};
+  EXPECT_TRUE(lock.try_acquire_for(10s));
+  EXPECT_GT(gate.count(), 0);
+  for (const auto going : {way::to_server, way::to_client}) {
+    own_wire().add({.going = going, .times = proxy::rule::always, .what = fate::delay(100ms)});
+  }
+  for (int i = 0; i < 3; ++i) {
+    const time_point began = now();
+    EXPECT_EQ(code_of([&] { (void)lock.try_acquire_for(10ms); }), errc{});
+    EXPECT_LE(now() - began, 100ms + stall);
+    EXPECT_EQ(code_of([&] { (void)lock.async_acquire({}, 10ms).future().get(); }), errc{});
+    EXPECT_EQ(code_of([&] { EXPECT_FALSE(gate.wait_for(10ms)); }), errc{});
+    EXPECT_LE(now() - began, 3 * (100ms + stall));
+  }
+  own_wire().remove_all();
+  // Nothing is left behind of them.
+  EXPECT_TRUE(eventually([&] { return code_of([&] { (void)lock.try_acquire(); }) == errc{}; }));
+  EXPECT_TRUE(eventually([&] { return lock.try_acquire_for(1s).has_value(); }));
+}
+
 TEST_P(wire_faults, F4_a_renewal_delivered_after_the_lease_brings_nothing_back) {
   const auto how = stage().protocol();
   const client viewer = connect();
