@@ -52,10 +52,6 @@ class client_context : public std::enable_shared_from_this<client_context> {
   }
   /// Whether unlock() waits for the answer: by choice, or because the engine has no other way.
   bool unlock_waits() const noexcept { return settings_.unlock_waits || !about().posts_releases; }
-  /// What a hold gets that asks for no lease of its own.
-  duration lease() const noexcept {
-    return about().lease_is_session ? about().session : settings_.lease;
-  }
   /// To observer and log, of a wait that goes on although requests fail; of no failure, that the
   /// server answers again.
   void tell_trouble(const lock_name& name, const outage& trouble) const noexcept;

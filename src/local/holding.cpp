@@ -158,7 +158,7 @@ void holding::tell_wanted(const local_grant& grant, const critical_section* but)
   grant.for_each_user([&](const critical_section& user) CROSSLOCK_REQUIRES(line_mutex) {
     if (!user.wanted_ || &user == but || user.wanted_->stop_requested()) return;
     try {
-      home_.keeper().tell_loss([stop = *user.wanted_]() mutable { stop.request_stop(); });
+      home_.keeper().tell_loss({.signal = *user.wanted_, .told = {}});
     } catch (const std::exception&) {
     }
   });

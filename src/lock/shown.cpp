@@ -48,6 +48,8 @@ std::string_view to_string(errc code) noexcept {
       return "protocol";
     case errc::broken:
       return "broken";
+    case errc::cancelled:
+      return "cancelled";
   }
   return "?";
 }
