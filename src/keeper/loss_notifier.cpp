@@ -25,6 +25,8 @@ constexpr std::size_t crew_max = 64;
 constexpr std::size_t share_max = 1024;
 /// The longest that callbacks are put off for the signals of other shares.
 constexpr duration put_off_max = std::chrono::milliseconds{20};
+/// Losses that belong together come within this time.
+constexpr duration settled = std::chrono::milliseconds{2};
 
 }  // namespace
 
@@ -65,6 +67,7 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
   std::size_t working CROSSLOCK_GUARDED_BY(mutex) = 0;
   std::size_t recruits CROSSLOCK_GUARDED_BY(mutex) = 0;   // yet to be started
   std::size_t newcomers CROSSLOCK_GUARDED_BY(mutex) = 0;  // yet to take their share, recruits too
+  time_point last_told CROSSLOCK_GUARDED_BY(mutex){};
   bool closed CROSSLOCK_GUARDED_BY(mutex) = false;
 
   struct member {
@@ -119,7 +122,8 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
     guard.lock();
   }
 
-  // In a crew, callbacks take processors from those who have yet to signal: they come afterwards.
+  // In a crew, callbacks take processors from those who have yet to tell and to signal: they come
+  // afterwards.
   void all_set(std::size_t count) CROSSLOCK_EXCLUDES(mutex) {
     bool none_missing = false;
     {
@@ -128,11 +132,12 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
       none_missing = unsignalled == 0;
       if (none_missing) signals.fetch_add(1);
     }
-    if (none_missing) return clock.unpark(signals);
-    const time_point until = clock.now() + put_off_max;
+    if (none_missing) clock.unpark(signals);
+    const time_point latest = clock.now() + put_off_max;
     seam::park_unless(clock, signals, [&]() -> std::optional<time_point> {
       const seam::lock_guard guard{mutex};
-      const bool over = unsignalled == 0 || working == 1 || clock.now() >= until;
+      const time_point until = unsignalled == 0 ? std::min(last_told + settled, latest) : latest;
+      const bool over = working == 1 || clock.now() >= until;
       return over ? std::nullopt : std::optional{until};
     });
   }
@@ -187,6 +192,7 @@ bool loss_notifier::tell(loss_notice notice) {
   const bool first = state_->waiting.empty();
   state_->waiting.splice(state_->waiting.end(), added);
   ++state_->unsignalled;
+  state_->last_told = now;
   if (state_->working == 0) state_->start_thread(&state::work);
   state_->grow_if_stuck(now);  // who tells of many losses looks at the crew only afterwards
   return first;
