@@ -19,7 +19,7 @@
 namespace crosslock::inner {
 namespace {
 
-constexpr duration patience = std::chrono::microseconds{250};
+constexpr duration notice_patience = std::chrono::microseconds{250};
 constexpr std::size_t crew_max = 64;
 /// How deep requests are nested: a few hundred kilobytes of stack.
 constexpr std::size_t share_max = 1024;
@@ -157,7 +157,7 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
   }
 
   void grow_if_stuck(time_point now) CROSSLOCK_REQUIRES(mutex) {
-    if (newcomers > 0 || now - waiting.front().since < patience) return;
+    if (newcomers > 0 || now - waiting.front().since < notice_patience) return;
     const std::size_t free = crew_max - std::min(working, crew_max);
     const std::size_t wanted = std::clamp<std::size_t>(free, 1, waiting.size());
     if (!start_thread(&state::help)) return;
@@ -207,7 +207,7 @@ time_point loss_notifier::grow_if_stuck() {
     if (!state_->waiting.empty()) {
       const time_point now = state_->clock.now();
       state_->grow_if_stuck(now);
-      look_again = now + patience;
+      look_again = now + notice_patience;
     }
   }
   for (const state::member& each : ended) each.thread->join();
