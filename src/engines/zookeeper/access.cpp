@@ -9,19 +9,21 @@
 namespace crosslock::zookeeper {
 
 access::access(const std::string& user, const std::string& password, seam::clock& clock)
-    : user_{user}, own_user_{user == "crosslock" ? "crosslock-client" : "crosslock"} {
+    : user_{user},
+      own_user_{user == "crosslock" ? "crosslock-client" : "crosslock"},
+      users_scheme_{user.empty() ? "world" : "digest"},
+      users_id_{user.empty() ? "anyone" : ""} {
   owner_id::bytes_type random{};
   clock.fill_random(random);
   own_credentials = own_user_ + ':' + owner_id{random}.to_string();
   if (!user.empty()) credentials = user + ':' + password;
-  for_whoever_we_are_[0] = {ZOO_PERM_ALL, {auth_.data(), nobody_.data()}};
-  whoever_we_are_ = {1, for_whoever_we_are_.data()};
   write_down();
+  for_whoever_we_are_[0] = {ZOO_PERM_ALL, {auth_.data(), nobody_.data()}};
+  for_whoever_we_are_[1] = {ZOO_PERM_READ, {users_scheme_.data(), users_id_.data()}};
+  whoever_we_are_ = {user_.empty() ? 2 : 1, for_whoever_we_are_.data()};
 }
 
 void access::write_down() {
-  users_scheme_ = user_.empty() ? "world" : "digest";
-  if (user_.empty()) users_id_ = "anyone";
   for_shared_[0] = {ZOO_PERM_ALL, {users_scheme_.data(), users_id_.data()}};
   for_own_node_[0] = {ZOO_PERM_READ, {users_scheme_.data(), users_id_.data()}};
   for_own_node_[1] = {ZOO_PERM_READ | ZOO_PERM_WRITE, {own_scheme_.data(), own_id_.data()}};
@@ -45,7 +47,7 @@ void access::learn(const ACL_vector& written) {
   }
   if (own.empty() || users.empty() != user_.empty()) return;
   own_id_ = own;
-  users_id_ = users;
+  if (!user_.empty()) users_id_ = users;
   write_down();
 }
 

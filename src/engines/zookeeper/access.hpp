@@ -47,7 +47,7 @@ struct access {
   std::string nobody_;
   std::array<ACL, 1> for_shared_{};
   std::array<ACL, 2> for_own_node_{};
-  std::array<ACL, 1> for_whoever_we_are_{};
+  std::array<ACL, 2> for_whoever_we_are_{};
   ACL_vector shared_{};
   ACL_vector own_node_{};
   ACL_vector whoever_we_are_{};
