@@ -224,8 +224,9 @@ class player {
 
   seam::claim claim(const seam::name_ref& name, std::uint32_t who) {
     seam::claim fresh{.name = name, .owner = owner(who), .lease = lease(), .wait = !one_in(5)};
-    // Mostly the same request of the same owner on the same name, as clients do.
-    const auto habit = (who + name->view().size()) % 5;
+    // Mostly the same request of the same owner on the same name, as clients do; one of the names
+    // is mostly a semaphore's.
+    const auto habit = name == names_[1] ? 4 : (who + name->view().size()) % 4;
     const auto mode = one_in(12) ? static_cast<std::uint64_t>(below(5)) : habit;
     if (mode >= 2) fresh.mode = mode == 4 ? claim_mode::permit : claim_mode::shared;
     if (fresh.mode == claim_mode::permit) {
