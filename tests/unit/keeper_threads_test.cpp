@@ -6,6 +6,7 @@
 
 #include <future>
 #include <stop_token>
+#include <thread>
 #include <vector>
 
 namespace crosslock::inner {
@@ -92,6 +93,11 @@ TEST(loss_notifier, a_callback_that_does_not_return_delays_nobody_else) {
   for (auto& source : sources) notifier.tell({source, {}});
   auto heard = told.get_future();
   look_after(notifier, heard);
+  // In any order: each on a thread of its own.
+  for (int looks = 0; looks < 5000 && stuck.load() < 19; ++looks) {
+    notifier.grow_if_stuck();
+    std::this_thread::sleep_for(1ms);
+  }
   EXPECT_EQ(stuck.load(), 19);
   let_go.set_value();
   notifier.close();
