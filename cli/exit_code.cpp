@@ -25,6 +25,7 @@ int exit_code_of(const error& failure) noexcept {
       return exit_code::lost;
     case errc::queue_full:
     case errc::upgrade_conflict:
+    case errc::cancelled:
       return exit_code::busy;
     case errc::would_deadlock:
     case errc::forked:

@@ -28,6 +28,7 @@ enum class errc {
   denied,            ///< the server refused the credentials or the right to act
   protocol,          ///< the server answered something that makes no sense
   broken,            ///< a member of the barrier has died or given up
+  cancelled,         ///< the caller's own stop ended the wait
 };
 
 const std::error_category& error_category() noexcept;

@@ -47,8 +47,8 @@ std::string_view to_string(loss_reason reason) noexcept;
 std::string_view to_string(release_result result) noexcept;
 
 /// Override what you want to hear. Calls come from the thread where the event happens, sometimes
-/// from the library's own: be quick, do not throw, and do not call back into crosslock. Without
-/// an observer the library makes no call and no allocation for it.
+/// from the library's own: be quick, and do not call back into crosslock. What an override throws
+/// is dropped. Without an observer the library makes no call and no allocation for it.
 class observer {
  public:
   struct acquired_event {
@@ -92,22 +92,22 @@ class observer {
   };
 
   virtual ~observer() = default;
-  virtual void acquired(const acquired_event&) noexcept {}
-  virtual void waited(std::string_view /*name*/, wait_result, duration) noexcept {}
-  virtual void renewed(std::string_view /*name*/, crosslock::fence, renew_result) noexcept {}
-  virtual void lost(const lost_event&) noexcept {}
-  virtual void released(const released_event&) noexcept {}
+  virtual void acquired(const acquired_event&) {}
+  virtual void waited(std::string_view /*name*/, wait_result, duration) {}
+  virtual void renewed(std::string_view /*name*/, crosslock::fence, renew_result) {}
+  virtual void lost(const lost_event&) {}
+  virtual void released(const released_event&) {}
   /// A fenced_register, or the cell behind it, refused a write or an opening: `highest` was here.
   virtual void fence_rejected(std::string_view /*name*/, crosslock::fence /*shown*/,
-                              crosslock::fence /*highest*/) noexcept {}
+                              crosslock::fence /*highest*/) {}
   /// On engines with sessions: the connection is lost. What is held stays valid until its deadline,
   /// and goes on if `resumed` comes before; after it, each hold is told as lost.
-  virtual void suspended(const error&) noexcept {}
+  virtual void suspended(const error&) {}
   /// Connected (again). With the same session if nothing was told as lost meanwhile.
-  virtual void resumed() noexcept {}
-  virtual void engine_up() noexcept {}
-  virtual void engine_down(const error&) noexcept {}
-  virtual void round_trip(verb, duration) noexcept {}
+  virtual void resumed() {}
+  virtual void engine_up() {}
+  virtual void engine_down(const error&) {}
+  virtual void round_trip(verb, duration) {}
 };
 
 }  // namespace crosslock

@@ -48,7 +48,8 @@ struct options {
   /// Where the engine watches processes (sqlite): the pid of the one whose death ends the holds,
   /// such as a guardian that outlives this one and cleans up behind it. 0: this process.
   std::int64_t process = 0;
-  std::function<void(log_level, std::string_view)> log{};  ///< silent by default
+  /// Silent by default. Called by any thread; what it throws is dropped.
+  std::function<void(log_level, std::string_view)> log{};
   std::shared_ptr<crosslock::observer> observer{};
   /// Where continuations of asynchronous acquires run; it must not call them before it returns.
   /// Default: one thread of the client's own, started at the first asynchronous acquire.

@@ -2,6 +2,7 @@
 #include "client/core.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace crosslock::inner {
@@ -24,7 +25,11 @@ std::shared_ptr<core> core::make(opening_plan plan, seam::clock& clock) {
             }
             // An event brought the last owner to one of the keeper's threads, which must go on to
             // its end before it can be joined.
-            ended->clock().start("crosslock-end", [ended] { delete ended; })->detach();
+            try {
+              ended->clock().start("crosslock-end", [ended] { delete ended; })->detach();
+            } catch (const std::exception&) {
+              // No thread is to be had, and this one cannot do it: nobody uses it, it stays.
+            }
           }};
 }
 
@@ -234,6 +239,12 @@ void core::failed(seam::claim_key key, const error& why) noexcept {
   if (!alive) return;
   for (const auto& line : lines_named(key.name)) {
     if (line->failed(key.owner, why)) return;
+  }
+  // Given up while the ask was on its way, which may have come behind the withdrawal.
+  if (why.outcome_unknown()) {
+    withdraw_unknown({.name = std::make_shared<const lock_name>(key.name),
+                      .owner = key.owner,
+                      .lease = lease()});
   }
 }
 

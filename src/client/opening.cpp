@@ -4,6 +4,7 @@
 #include "engine/backoff.hpp"
 #include "engine/owner_source.hpp"
 #include "engine/url_values.hpp"
+#include "keeper/guarded_observer.hpp"
 #include "keeper/observed_engine.hpp"
 
 #include <pwd.h>
@@ -109,7 +110,7 @@ settings choose_settings(const options& options, seam::url& url) {
   chosen.retry = options.retry;
   chosen.pass = options.pass;
   chosen.log = options.log;
-  chosen.observer = options.observer;
+  chosen.observer = guarded(options.observer);
   chosen.executor = options.executor;
   return chosen;
 }
@@ -123,7 +124,7 @@ opening_plan plan_opening(std::string_view text, const options& options) {
   auto open = [url, who = describe_this_process(options.who), process = options.process,
                timeout = chosen.timeout,
                lease = chosen.lease_said ? std::optional{chosen.lease} : std::nullopt,
-               log = options.log](seam::engine_events& events, seam::clock& clock) {
+               log = chosen.log](seam::engine_events& events, seam::clock& clock) {
     seam::url own = url;  // an engine takes its parameters out, and may be opened again
     return seam::open_engine({.url = own,
                               .who = who,

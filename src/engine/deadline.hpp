@@ -12,9 +12,10 @@ constexpr duration lease_margin(duration lease) noexcept {
   return lease / 100 + std::chrono::milliseconds{2};
 }
 
-/// The loss signal goes out this much before the deadline, so that it is heard by then.
+/// The loss signal goes out this much before the deadline, so that it is heard by then, also when
+/// a thousand holds are lost at once.
 constexpr duration notice_lead(duration lease) noexcept {
-  return std::min<duration>(lease / 50, std::chrono::milliseconds{1});
+  return std::min<duration>(lease / 50, std::chrono::milliseconds{10});
 }
 
 /// The deadline: counted from before the request was sent, never from its answer, because the

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/log.hpp"
 #include "engine/url.hpp"
 
 #include <crosslock/options.hpp>
@@ -24,7 +25,7 @@ struct opening {
   std::optional<duration> lease{};  ///< what the user said, if anything: of a whole session, maybe
   crosslock::seam::engine_events& events;
   crosslock::seam::clock& clock;
-  std::function<void(log_level, std::string_view)> log;  ///< may be empty
+  crosslock::seam::log log;  ///< may be silent
 };
 
 using factory = std::unique_ptr<engine> (*)(const opening&);

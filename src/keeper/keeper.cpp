@@ -52,7 +52,7 @@ bool keeper::keep(const std::shared_ptr<lease_record>& record) {
   if (closing_ || (grant.session && grant.session->ended())) return false;
   start_threads();
   record->now_is.store(lease_record::state::kept);
-  hold_begins(*record, now);
+  record->held_since_ns.store(now.time_since_epoch().count(), std::memory_order_release);
   watch(record);
   record->is_offer.store(grant.offer);
   if (grant.offer) {
@@ -114,12 +114,17 @@ void keeper::session_cut() noexcept {
   if (alarm_) alarm_->ring();
 }
 
-void keeper::hold_begins(lease_record& record, time_point now) noexcept {
+bool keeper::hold_begins(lease_record& record, time_point now) noexcept {
+  if (settings_.max_hold == duration::max()) return true;
+  // The clock thread takes what is due out of its heap before it ends it.
+  const seam::lock_guard guard{mutex_};
+  if (record.index_in_alarms == lease_record::nowhere) return false;
   record.held_since_ns.store(now.time_since_epoch().count(), std::memory_order_release);
+  return true;
 }
 
-void keeper::tell_loss(std::function<void()> notice) {
-  loss_notifier_.tell(std::move(notice));
+void keeper::tell_loss(loss_notice notice) {
+  if (!loss_notifier_.tell(std::move(notice))) return;
   // The clock thread looks after the notifier: let it plan that.
   const seam::lock_guard guard{mutex_};
   if (alarm_) alarm_->ring();

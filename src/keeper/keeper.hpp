@@ -37,8 +37,9 @@ class keeper {
   void lose(lease_record& record, loss_reason reason) noexcept;
   /// A session has ended or become shorter: the clock thread looks at it.
   void session_cut() noexcept;
-  /// The present hold began now: max_hold counts from here.
-  void hold_begins(lease_record& record, time_point now) noexcept;
+  /// Another hold of the same grant begins now: max_hold counts from here. False when it has struck
+  /// the hold before: then it may not be passed on.
+  bool hold_begins(lease_record& record, time_point now) noexcept;
   /// Renews without waiting for the planned time, for another block of fences.
   void renew_soon(lease_record& record);
   /// Renews on the calling thread. Without an answer it is tried again in the background.
@@ -54,7 +55,7 @@ class keeper {
                      std::shared_ptr<std::atomic<bool>> given_back = {});
 
   /// Runs a notice of loss on a thread of its own.
-  void tell_loss(std::function<void()> notice);
+  void tell_loss(loss_notice notice);
 
   /// Stops renewing and watching, runs the tasks that are due as far as time allows, and
   /// disconnects.

@@ -1,11 +1,17 @@
 // A queue of notices and threads that empty it and then end.
+//
+// std::stop_source sets its state and runs the callbacks in one call, on one thread. To have many
+// states set whatever the callbacks of one do, the calls are nested: each request is made from
+// within a callback of the request before, one that was registered last and is therefore called
+// first. The user's callbacks run on the way back, when the state of the whole share is set.
 #include "keeper/loss_notifier.hpp"
 
 #include "engine/guarded.hpp"
 
 #include <crosslock/error.hpp>
 
-#include <deque>
+#include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <list>
 #include <utility>
@@ -13,20 +19,55 @@
 namespace crosslock::inner {
 namespace {
 
-constexpr duration stuck_after = std::chrono::milliseconds{1};
+constexpr duration patience = std::chrono::microseconds{250};
+constexpr std::size_t crew_max = 64;
+/// How deep requests are nested: a few hundred kilobytes of stack.
+constexpr std::size_t share_max = 1024;
+/// The longest that callbacks are put off for the signals of other shares.
+constexpr duration put_off_max = std::chrono::milliseconds{20};
+/// Losses that belong together come within this time.
+constexpr duration settled = std::chrono::milliseconds{2};
 
 }  // namespace
 
 struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state> {
   explicit state(seam::clock& given) : clock{given} {}
 
+  struct waiting_notice {
+    loss_notice what;
+    time_point since;
+  };
+  using notices = std::list<waiting_notice>;
+
+  /// Sets the state of all from `at` on, calls `all_set`, and only then runs callbacks.
+  static void tell_from(notices::iterator at, notices::iterator end,
+                        const std::function<void()>& all_set) {
+    if (at == end) return all_set();
+    bool went_on = false;
+    const auto go_on = [&] {
+      went_on = true;
+      tell_from(std::next(at), end, all_set);
+    };
+    if (auto& signal = at->what.signal) {
+      // Called first where the last registered is, as in all implementations that there are. Where it
+      // is not, or if the user registers another this very moment, it is only called later.
+      const std::stop_callback first{signal->get_token(), std::ref(go_on)};
+      signal->request_stop();
+    }
+    if (!went_on) go_on();
+    if (at->what.told) at->what.told();
+  }
+
   seam::clock& clock;
+  seam::park_word signals{0};  // grows when no signal is missing any more
 
   seam::mutex mutex;
-  std::deque<std::function<void()>> waiting CROSSLOCK_GUARDED_BY(mutex);
+  notices waiting CROSSLOCK_GUARDED_BY(mutex);
+  std::size_t unsignalled CROSSLOCK_GUARDED_BY(mutex) = 0;  // waiting, or taken a moment ago
   std::size_t working CROSSLOCK_GUARDED_BY(mutex) = 0;
-  std::uint64_t taken CROSSLOCK_GUARDED_BY(mutex) = 0;
-  std::uint64_t taken_at_last_look CROSSLOCK_GUARDED_BY(mutex) = 0;
+  std::size_t recruits CROSSLOCK_GUARDED_BY(mutex) = 0;   // yet to be started
+  std::size_t newcomers CROSSLOCK_GUARDED_BY(mutex) = 0;  // yet to take their share, recruits too
+  time_point last_told CROSSLOCK_GUARDED_BY(mutex){};
   bool closed CROSSLOCK_GUARDED_BY(mutex) = false;
 
   struct member {
@@ -40,27 +81,88 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
   void work(member& self) {
     seam::unique_lock guard{mutex};
     while (!waiting.empty()) {
-      std::function<void()> notice = std::move(waiting.front());
-      waiting.pop_front();
-      ++taken;
-      guard.unlock();
-      notice();
-      notice = nullptr;  // what it owns goes before the mutex is taken again
-      guard.lock();
+      tell_share(1, guard);
     }
     --working;
     self.finished = true;
   }
 
-  void start_thread() CROSSLOCK_REQUIRES(mutex) {
-    member& added = members.emplace_back();
-    try {
-      added.thread =
-          clock.start("crosslock-loss", [self = shared_from_this(), &added] { self->work(added); });
-      ++working;
-    } catch (const error&) {
-      members.pop_back();  // none is to be had: the clock thread tries again in a moment
+  void help(member& self) {
+    {
+      seam::unique_lock guard{mutex};
+      recruit(guard);
+      const std::size_t share = (waiting.size() + newcomers - 1) / newcomers;
+      --newcomers;
+      if (share > 0) tell_share(std::min(share, share_max), guard);
     }
+    work(self);
+  }
+
+  // The first of those who come to help starts the others: the clock thread has other work.
+  void recruit(seam::unique_lock& guard) CROSSLOCK_REQUIRES(mutex) {
+    while (recruits > 0) {
+      --recruits;
+      if (!start_thread(&state::help)) {
+        newcomers -= recruits + 1;
+        recruits = 0;
+      }
+      // Those who have been started shall begin.
+      guard.unlock();
+      guard.lock();
+    }
+  }
+
+  void tell_share(std::size_t count, seam::unique_lock& guard) CROSSLOCK_REQUIRES(mutex) {
+    notices taken;
+    taken.splice(taken.end(), waiting, waiting.begin(),
+                 std::next(waiting.begin(), static_cast<std::ptrdiff_t>(count)));
+    guard.unlock();
+    tell_from(taken.begin(), taken.end(), [&] { all_set(count); });
+    taken.clear();  // what they own goes before the mutex is taken again
+    guard.lock();
+  }
+
+  // In a crew, callbacks take processors from those who have yet to tell and to signal: they come
+  // afterwards.
+  void all_set(std::size_t count) CROSSLOCK_EXCLUDES(mutex) {
+    bool none_missing = false;
+    {
+      const seam::lock_guard guard{mutex};
+      unsignalled -= count;
+      none_missing = unsignalled == 0;
+      if (none_missing) signals.fetch_add(1);
+    }
+    if (none_missing) clock.unpark(signals);
+    const time_point latest = clock.now() + put_off_max;
+    seam::park_unless(clock, signals, [&]() -> std::optional<time_point> {
+      const seam::lock_guard guard{mutex};
+      const time_point until = unsignalled == 0 ? std::min(last_told + settled, latest) : latest;
+      const bool over = working == 1 || clock.now() >= until;
+      return over ? std::nullopt : std::optional{until};
+    });
+  }
+
+  bool start_thread(void (state::*job)(member&)) CROSSLOCK_REQUIRES(mutex) {
+    std::list<member> added;
+    try {
+      member& self = added.emplace_back();
+      self.thread = clock.start("crosslock-loss",
+                                [me = shared_from_this(), &self, job] { ((*me).*job)(self); });
+    } catch (const std::exception&) {
+      return false;  // none is to be had: the clock thread tries again in a moment
+    }
+    members.splice(members.end(), added);
+    ++working;
+    return true;
+  }
+
+  void grow_if_stuck(time_point now) CROSSLOCK_REQUIRES(mutex) {
+    if (newcomers > 0 || now - waiting.front().since < patience) return;
+    const std::size_t free = crew_max - std::min(working, crew_max);
+    const std::size_t wanted = std::clamp<std::size_t>(free, 1, waiting.size());
+    if (!start_thread(&state::help)) return;
+    newcomers = wanted;
+    recruits = wanted - 1;
   }
 
   // Members that have ended, to be joined without the mutex.
@@ -81,11 +183,19 @@ loss_notifier::~loss_notifier() { close(); }
 
 // May be called from within an event of the engine, so nothing is waited for here: the clock thread
 // joins those that have ended.
-void loss_notifier::tell(std::function<void()> notice) {
+bool loss_notifier::tell(loss_notice notice) {
+  const time_point now = state_->clock.now();
+  state::notices added;
+  added.push_back({std::move(notice), now});
   const seam::lock_guard guard{state_->mutex};
-  if (state_->closed) return;
-  state_->waiting.push_back(std::move(notice));
-  if (state_->working == 0) state_->start_thread();
+  if (state_->closed) return false;
+  const bool first = state_->waiting.empty();
+  state_->waiting.splice(state_->waiting.end(), added);
+  ++state_->unsignalled;
+  state_->last_told = now;
+  if (state_->working == 0) state_->start_thread(&state::work);
+  state_->grow_if_stuck(now);  // who tells of many losses looks at the crew only afterwards
+  return first;
 }
 
 time_point loss_notifier::grow_if_stuck() {
@@ -95,9 +205,9 @@ time_point loss_notifier::grow_if_stuck() {
     const seam::lock_guard guard{state_->mutex};
     ended = state_->take_ended();
     if (!state_->waiting.empty()) {
-      if (state_->taken == state_->taken_at_last_look) state_->start_thread();
-      state_->taken_at_last_look = state_->taken;
-      look_again = state_->clock.now() + stuck_after;
+      const time_point now = state_->clock.now();
+      state_->grow_if_stuck(now);
+      look_again = now + patience;
     }
   }
   for (const state::member& each : ended) each.thread->join();

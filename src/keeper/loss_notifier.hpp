@@ -6,22 +6,33 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
 
 namespace crosslock::inner {
 
-/// Started only at a loss. One thread serves many losses; when it is stuck in a callback, the
-/// keeper's clock thread, which looks after a millisecond, starts another, so that no callback
-/// delays the next. Thread-safe.
+/// What is told of one loss.
+struct loss_notice {
+  std::optional<std::stop_source> signal;  ///< requested first; its callbacks run here
+  std::function<void()> told;              ///< then this: to observer and log
+};
+
+/// Started only at a loss, by one thread, which is enough if nobody's callbacks take long. As soon
+/// as a notice is a quarter of a millisecond old, a crew of up to 64 shares out what waits, and
+/// each requests all stops of its share before any callback runs. So no callback delays the signal
+/// of another hold, and none delays another's callbacks before the crew is full of such that do not
+/// return. Thread-safe.
 class loss_notifier {
  public:
   explicit loss_notifier(seam::clock& clock);
   ~loss_notifier();
 
-  /// Runs a notice, and with it user code, on a thread of the notifier.
-  void tell(std::function<void()> notice);
+  /// Runs a notice, and with it user code, on a thread of the notifier. True when nothing waited
+  /// before: grow_if_stuck has to be called by its moment.
+  bool tell(loss_notice notice);
 
-  /// Starts another thread if losses wait and nobody has taken one since the last look. Returns
-  /// when to look again; time_point::max() when nothing waits.
+  /// Lets the crew grow if a notice has waited for too long. Returns when to look again;
+  /// time_point::max() when nothing waits.
   time_point grow_if_stuck();
 
   /// Waits for callbacks that are running, except one that made this very call.

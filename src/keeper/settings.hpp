@@ -1,6 +1,8 @@
 // The options of one client after defaults, environment and URL have been put together.
 #pragma once
 
+#include "engine/log.hpp"
+
 #include <crosslock/options.hpp>
 
 #include <functional>
@@ -20,21 +22,13 @@ struct settings {
   retry_options retry;
   pass_options pass;
   std::string prefix;
-  std::function<void(log_level, std::string_view)> log;
-  std::shared_ptr<crosslock::observer> observer;
+  seam::log log;
+  std::shared_ptr<crosslock::observer> observer;  ///< guarded
   std::function<void(std::function<void()>)> executor;
 
-  /// Logs the parts as one line, which is put together only if anybody listens.
   template <class... Parts>
   void say(log_level level, const Parts&... parts) const noexcept {
-    if (!log) return;
-    try {
-      std::string line;
-      (line += ... += parts);
-      log(level, line);
-    } catch (...) {
-      // A log that fails must not end a renewal or a release.
-    }
+    log.say(level, parts...);
   }
 };
 

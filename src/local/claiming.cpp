@@ -7,6 +7,7 @@
 #include "local/line.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace crosslock::inner {
@@ -117,7 +118,17 @@ void claiming::advance(deferred_actions& after) {
       notify(next, after);
       continue;
     }
-    new_claim(next);  // may throw: then it still queues
+    try {
+      new_claim(next);
+    } catch (...) {
+      // Out of memory: whoever ends a grant cannot be told, but this one can, and the next may try.
+      queue_.remove(next);
+      next.failure = std::current_exception();
+      next.left_because = observer::wait_result::failed;
+      next.now_is = waiter::state::failed;
+      notify(next, after);
+      continue;
+    }
     queue_.remove(next);
     lead(next);
     if (next.asynchronous()) {

@@ -68,16 +68,16 @@ void deferred_actions::tell_loss(loss& told) {
   client_context& home = line_.home();
   const settings& settings = home.settings();
   if (!told.stop && !settings.observer && !settings.log) return;
-  // The notice outlives this step, and the client perhaps: it owns all it needs.
-  home.keeper().tell_loss([stop = std::move(told.stop), event = told.event, name = line_.name(),
-                           observer = settings.observer, log = settings.log]() mutable {
-    if (stop) stop->request_stop();
-    if (observer) observer->lost(event);
-    if (log) {
-      log(log_level::warning,
-          "lost '" + name->str() + "': " + std::string{to_string(event.reason)});
-    }
-  });
+  loss_notice notice{std::move(told.stop), {}};
+  if (settings.observer || settings.log) {
+    // It outlives this step, and the client perhaps: it owns all it needs.
+    notice.told = [event = told.event, name = line_.name(), observer = settings.observer,
+                   log = settings.log] {
+      if (observer) observer->lost(event);
+      log.say(log_level::warning, "lost '", name->view(), "': ", to_string(event.reason));
+    };
+  }
+  home.keeper().tell_loss(std::move(notice));
 }
 
 void deferred_actions::deliver_one(const std::shared_ptr<waiter>& done) {

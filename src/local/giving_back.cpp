@@ -38,7 +38,7 @@ std::optional<release_result> holding::end(critical_section& entered, deferred_a
     claims_.hurry_upgrade(*grant, after);
     return release_result::released;
   }
-  if (may_pass_now(*grant, now)) {
+  if (may_pass_now(*grant, now) && home_.keeper().hold_begins(*grant, now)) {
     local_grant::remove_user(entered);
     pass(grant, now, after);
     return release_result::passed;

@@ -98,7 +98,6 @@ void holding::pass(const std::shared_ptr<local_grant>& grant, time_point now,
     after.listen(grant->claim);
   }
   use(next, grant, now, acquire_cause::passed);
-  home_.keeper().hold_begins(*grant, now);
   claiming::notify(next, after);
 }
 

@@ -42,7 +42,7 @@ class acquirer {
   hold acquire_or_throw(const acquire_how& how, seam::demand demand = {}) const {
     auto entered = acquire(how, time_point::max(), demand);
     if (entered) return hold{std::move(entered)};
-    throw error{errc::timed_out, "the wait for '" + name().str() + "' was stopped"};
+    throw error{errc::cancelled, "the wait for '" + name().str() + "' was stopped"};
   }
 
   void acquire_async(acquire_callback done, const acquire_how& how,

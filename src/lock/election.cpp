@@ -77,7 +77,7 @@ election::~election() = default;
 
 leadership election::campaign(const std::string& value, const acquire_how& how) {
   if (auto won = office_->campaign(value, how, time_point::max())) return *std::move(won);
-  throw error{errc::timed_out, "the campaign for '" + name().str() + "' was stopped"};
+  throw error{errc::cancelled, "the campaign for '" + name().str() + "' was stopped"};
 }
 
 std::optional<leadership> election::campaign_within(duration wait, const std::string& value,

@@ -48,6 +48,8 @@ const char* text_of(errc code) noexcept {
       return "unexpected data";
     case errc::broken:
       return "the barrier is broken";
+    case errc::cancelled:
+      return "the wait was stopped by its caller";
   }
   return nullptr;
 }
@@ -81,6 +83,8 @@ class category final : public std::error_category {
         return std::errc::timed_out;
       case errc::denied:
         return std::errc::permission_denied;
+      case errc::cancelled:
+        return std::errc::operation_canceled;
       default:
         return {value, *this};
     }

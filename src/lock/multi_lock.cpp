@@ -1,9 +1,8 @@
 // Several locks as one: the rich and the standard face over a lock_set.
 #include <crosslock/multi_lock.hpp>
 
-#include "engine/guarded.hpp"
 #include "lock/lock_set.hpp"
-#include "lock/thread_token.hpp"
+#include "lock/thread_holds.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -53,54 +52,27 @@ void inner::acquire_plan<multi_hold>::start(multi_acquire_callback done) {
   from->acquire_async(std::move(done), how, wait, std::move(executor));
 }
 
-/// The holds of lock(), one per locking thread, as in standard_face.
 struct multi_lock::state {
-  struct thread_hold {
-    std::uint64_t thread;
-    multi_hold held;
-  };
-
   explicit state(std::span<const element> elements)
       : locks{std::make_shared<inner::lock_set>(elements)} {}
-
-  /// This thread's hold, else one that is valid, else the end.
-  std::vector<thread_hold>::iterator find() CROSSLOCK_REQUIRES(guard) {
-    const std::uint64_t me = inner::this_thread_token();
-    const auto mine = std::find_if(thread_holds.begin(), thread_holds.end(),
-                                   [me](const thread_hold& each) { return each.thread == me; });
-    if (mine != thread_holds.end()) return mine;
-    return std::find_if(thread_holds.begin(), thread_holds.end(), [](const thread_hold& each) {
-      return each.held.lost_reason() == loss_reason::none;
-    });
-  }
 
   template <class Question>
   auto ask_hold(Question&& question) {
     locks->parts().front().lock.core().check_usable();
-    const seam::lock_guard locked{guard};
-    const auto found = find();
-    if (found == thread_holds.end()) {
-      throw error{errc::not_held, "this multi_lock is not locked"};
-    }
-    return question(found->held);
+    auto answer = holds.ask(question);
+    if (answer) return std::move(*answer);
+    throw error{errc::not_held, "this multi_lock is not locked"};
   }
 
   void refuse_own_thread() {
     locks->parts().front().lock.core().check_usable();
-    const std::uint64_t me = inner::this_thread_token();
-    const seam::lock_guard locked{guard};
-    for (const thread_hold& each : thread_holds) {
-      if (each.thread == me) {
-        throw error{errc::would_deadlock,
-                    "this thread has locked this multi_lock already: unlock it first"};
-      }
-    }
+    if (!holds.has_own()) return;
+    throw error{errc::would_deadlock,
+                "this thread has locked this multi_lock already: unlock it first"};
   }
 
   const std::shared_ptr<const inner::lock_set> locks;
-
-  seam::mutex guard;
-  std::vector<thread_hold> thread_holds CROSSLOCK_GUARDED_BY(guard);
+  inner::thread_holds<multi_hold> holds;
 };
 
 namespace {
@@ -126,8 +98,7 @@ bool multi_lock::lock_within(std::optional<duration> wait) {
   if (wait) wait = std::max(*wait, duration::zero());
   auto held = acquire_within(wait, {});
   if (!held) return false;
-  const seam::lock_guard locked{state_->guard};
-  state_->thread_holds.push_back({inner::this_thread_token(), std::move(*held)});
+  state_->holds.add(std::move(*held));
   return true;
 }
 
@@ -138,15 +109,7 @@ bool multi_lock::try_lock() { return lock_within(duration::zero()); }
 void multi_lock::unlock() noexcept {
   const auto& first = state_->locks->parts().front().lock;
   if (first.core().inherited_by_fork()) return;
-  std::optional<multi_hold> ended;
-  {
-    const seam::lock_guard locked{state_->guard};
-    const auto found = state_->find();
-    if (found != state_->thread_holds.end()) {
-      ended.emplace(std::move(found->held));
-      state_->thread_holds.erase(found);
-    }
-  }
+  const auto ended = state_->holds.take([](const multi_hold&) { return true; });
   if (!ended) first.report_release(release_result::not_held);
 }
 
@@ -161,7 +124,7 @@ std::stop_token multi_lock::lost() const {
 multi_hold multi_lock::acquire(acquire_how how) {
   auto held = acquire_within(std::nullopt, std::move(how));
   if (held) return std::move(*held);
-  throw error{errc::timed_out, "the wait for " + std::to_string(size()) + " locks was stopped"};
+  throw error{errc::cancelled, "the wait for " + std::to_string(size()) + " locks was stopped"};
 }
 
 std::optional<multi_hold> multi_lock::acquire_within(std::optional<duration> wait,

@@ -85,7 +85,7 @@ void shared_mutex::downgrade(hold& held) {
 void shared_mutex::upgrade(hold& held, std::stop_token stop) {
   auto next = state_->critical_section_of(held.critical_section_)
                   .upgrade(time_point::max(), std::move(stop));
-  if (!next) throw error{errc::timed_out, "the upgrade of '" + name().str() + "' was stopped"};
+  if (!next) throw error{errc::cancelled, "the upgrade of '" + name().str() + "' was stopped"};
   held.critical_section_ = std::move(next);
 }
 

@@ -1,15 +1,11 @@
 // What the standard's calls need beside the rich ones: holds that live inside the lock object.
 #pragma once
 
-#include "engine/guarded.hpp"
 #include "lock/acquirer.hpp"
-#include "lock/thread_token.hpp"
+#include "lock/thread_holds.hpp"
 
-#include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace crosslock::inner {
 
@@ -26,79 +22,39 @@ class standard_face {
     refuse_own_thread();
     auto held = lock.try_acquire({}, end, demand);
     if (!held) return false;
-    const seam::lock_guard locked{guard_};
-    thread_holds_.push_back({this_thread_token(), std::move(*held)});
+    holds_.add(std::move(*held));
     return true;
   }
 
   void unlock(claim_mode mode) noexcept {
     if (lock.core().inherited_by_fork()) return;
-    std::optional<hold> ended;
-    {
-      const seam::lock_guard locked{guard_};
-      const auto found = find(mode);
-      if (found != thread_holds_.end()) {
-        ended.emplace(std::move(found->held));
-        thread_holds_.erase(found);
-      }
-    }
+    const auto ended = holds_.take([mode](const hold& held) { return held.mode() == mode; });
     if (!ended) lock.report_release(release_result::not_held);
   }
 
   /// The lock object ends; acquires that were described by it may live on.
   void let_go() noexcept {
-    if (lock.core().inherited_by_fork()) return;
-    std::vector<thread_hold> ended;
-    const seam::lock_guard locked{guard_};
-    ended.swap(thread_holds_);
+    if (!lock.core().inherited_by_fork()) holds_.clear();
   }
 
   /// Of this thread's hold, else of the one that is valid.
   template <class Question>
   auto ask_hold(Question&& question) {
     lock.core().check_usable();
-    const seam::lock_guard locked{guard_};
-    const auto found = find(std::nullopt);
-    if (found == thread_holds_.end()) {
-      throw error{errc::not_held, "'" + lock.name().str() + "' is not locked by this object"};
-    }
-    return question(found->held);
+    auto answer = holds_.ask(question);
+    if (answer) return std::move(*answer);
+    throw error{errc::not_held, "'" + lock.name().str() + "' is not locked by this object"};
   }
 
  private:
-  struct thread_hold {
-    std::uint64_t thread;
-    hold held;
-  };
-
-  /// This thread's hold, else one that is valid, else the end.
-  std::vector<thread_hold>::iterator find(std::optional<claim_mode> mode)
-      CROSSLOCK_REQUIRES(guard_) {
-    const auto fits = [&](const thread_hold& each) { return !mode || each.held.mode() == *mode; };
-    const std::uint64_t me = this_thread_token();
-    const auto mine =
-        std::find_if(thread_holds_.begin(), thread_holds_.end(),
-                     [&](const thread_hold& each) { return each.thread == me && fits(each); });
-    if (mine != thread_holds_.end()) return mine;
-    return std::find_if(thread_holds_.begin(), thread_holds_.end(), [&](const thread_hold& each) {
-      return each.held.lost_reason() == loss_reason::none && fits(each);
-    });
-  }
-
   void refuse_own_thread() {
     lock.core().check_usable();
-    const std::uint64_t me = this_thread_token();
-    const seam::lock_guard locked{guard_};
-    for (const thread_hold& each : thread_holds_) {
-      if (each.thread == me) {
-        throw error{errc::would_deadlock, "this thread has locked '" + lock.name().str() +
-                                              "' already: unlock it first, or use recursive_mutex"};
-      }
-    }
+    if (!holds_.has_own()) return;
+    throw error{errc::would_deadlock, "this thread has locked '" + lock.name().str() +
+                                          "' already: unlock it first, or use recursive_mutex"};
   }
 
-  seam::mutex guard_;
-  std::vector<thread_hold> thread_holds_ CROSSLOCK_GUARDED_BY(guard_);
+  thread_holds<hold> holds_;
 };
 
 }  // namespace crosslock::inner

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/log.hpp"
 #include "session/asking.hpp"
 #include "session/claim_environment.hpp"
 #include "session/claims.hpp"
@@ -28,7 +29,7 @@ inline constexpr duration a_moment = std::chrono::seconds{1};
 /// `events` and `clock` outlive it.
 class engine : public seam::engine, protected session_listener {
  public:
-  using log = std::function<void(log_level, std::string_view)>;
+  using log = seam::log;
 
   engine(const engine&) = delete;
   engine& operator=(const engine&) = delete;

@@ -52,7 +52,7 @@ void worker::give_up(const checker::claim_record& story, const error& why) {
   if (!home_.alive()) return;
   stage_.world.trace("failed: ", why.what());
   const bool expected = why.which() == errc::closed || why.which() == errc::unreachable ||
-                        why.which() == errc::timed_out;
+                        why.which() == errc::timed_out || why.which() == errc::cancelled;
   if (!expected) {
     stage_.complain("an acquire of process ", home_.number(), " failed: ", why.what());
   }

@@ -15,8 +15,8 @@ TEST(cli_exit_code, every_failure_has_the_code_that_the_manual_gives_it) {
       {errc::not_held, 79},       {errc::not_owner, 79},        {errc::lost, 79},
       {errc::queue_full, 75},     {errc::fence_exhausted, 78},  {errc::forked, 70},
       {errc::closed, 70},         {errc::unsupported, 78},      {errc::unreachable, 69},
-      {errc::timed_out, 69},      {errc::denied, 77},           {errc::protocol, 69},
-      {errc::broken, 79},
+      {errc::cancelled, 75},      {errc::timed_out, 69},        {errc::denied, 77},
+      {errc::protocol, 69},       {errc::broken, 79},
   };
   for (const auto& [failure, code] : expected) {
     EXPECT_EQ(exit_code_of(error{failure, "x"}), code) << make_error_code(failure).message();

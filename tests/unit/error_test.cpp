@@ -9,7 +9,7 @@ namespace crosslock {
 namespace {
 
 constexpr int first = static_cast<int>(errc::invalid_name);
-constexpr int last = static_cast<int>(errc::broken);
+constexpr int last = static_cast<int>(errc::cancelled);
 
 TEST(error, every_code_has_its_own_message) {
   std::set<std::string> seen;
@@ -79,6 +79,7 @@ TEST(error, codes_match_the_conditions_of_the_standard_library) {
   EXPECT_EQ(make_error_code(errc::invalid_name), std::errc::invalid_argument);
   EXPECT_EQ(make_error_code(errc::invalid_lease), std::errc::invalid_argument);
   EXPECT_EQ(make_error_code(errc::invalid_url), std::errc::invalid_argument);
+  EXPECT_EQ(make_error_code(errc::cancelled), std::errc::operation_canceled);
   EXPECT_NE(make_error_code(errc::lost), std::errc::timed_out);
 }
 

@@ -26,7 +26,7 @@ TEST(deadline, counts_from_the_sending_less_one_percent_and_two_milliseconds) {
 TEST(deadline, the_notice_goes_out_before_it_and_well_after_the_beginning) {
   for (const duration lease : {duration{10ms}, duration{1s}, duration{30s}, duration{24h}}) {
     EXPECT_GT(notice_lead(lease), 0ns);
-    EXPECT_LE(notice_lead(lease), 1ms);
+    EXPECT_LE(notice_lead(lease), 10ms);
     EXPECT_GT(valid_until(start, lease) - notice_lead(lease), start);
   }
 }

@@ -6,6 +6,7 @@
 
 #include <future>
 #include <stop_token>
+#include <thread>
 #include <vector>
 
 namespace crosslock::inner {
@@ -89,9 +90,14 @@ TEST(loss_notifier, a_callback_that_does_not_return_delays_nobody_else) {
     });
   }
   on_stop([&] { told.set_value(); });
-  for (auto& source : sources) notifier.tell([&source] { source.request_stop(); });
+  for (auto& source : sources) notifier.tell({source, {}});
   auto heard = told.get_future();
   look_after(notifier, heard);
+  // In any order: each on a thread of its own.
+  for (int looks = 0; looks < 5000 && stuck.load() < 19; ++looks) {
+    notifier.grow_if_stuck();
+    std::this_thread::sleep_for(1ms);
+  }
   EXPECT_EQ(stuck.load(), 19);
   let_go.set_value();
   notifier.close();
@@ -100,7 +106,7 @@ TEST(loss_notifier, a_callback_that_does_not_return_delays_nobody_else) {
 TEST(loss_notifier, many_losses_without_callbacks_need_few_threads) {
   loss_notifier notifier{seam::real_clock()};
   std::vector<std::stop_source> sources(10'000);
-  for (auto& source : sources) notifier.tell([&source] { source.request_stop(); });
+  for (auto& source : sources) notifier.tell({source, {}});
   while (notifier.grow_if_stuck() != time_point::max()) {
   }
   notifier.close();
@@ -115,7 +121,7 @@ TEST(loss_notifier, a_callback_may_close_it) {
                                notifier.reset();
                                closed.set_value();
                              }};
-  notifier->tell([source]() mutable { source.request_stop(); });
+  notifier->tell({source, {}});
   closed.get_future().wait();
 }
 

@@ -261,7 +261,7 @@ class memory_factory : public testing::Test {
                                          .timeout = 5s,
                                          .events = events,
                                          .clock = seam::real_clock(),
-                                         .log = nullptr});
+                                         .log = {}});
   }
   static bool try_lock(seam::engine& engine, std::uint32_t who) {
     const seam::claim claim{.name = name_of("n"), .owner = owner(who), .lease = 10s};

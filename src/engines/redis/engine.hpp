@@ -3,6 +3,7 @@
 
 #include "engine/engine.hpp"
 #include "engine/guarded.hpp"
+#include "engine/log.hpp"
 #include "engine/watched_cells.hpp"
 #include "engines/redis/connection.hpp"
 #include "engines/redis/protocol.hpp"
@@ -48,7 +49,7 @@ struct preferences {
 /// `events` and `clock` outlive it.
 class engine final : public seam::engine {
  public:
-  using log = std::function<void(log_level, std::string_view)>;
+  using log = seam::log;
 
   engine(const address& where, const preferences& how, const std::string& who, duration timeout,
          seam::engine_events& events, seam::clock& clock, log say);
