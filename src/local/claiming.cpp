@@ -355,10 +355,9 @@ void claiming::finish(waiter& claimant, waiter::state how, deferred_actions& aft
 void claiming::leave(waiter& claimant, observer::wait_result because, deferred_actions& after) {
   claimant.left_because = because;
   if (claimant.claim.on_server) {
-    // A thread that has given up leaves the line before it returns, if the server answers. One that
-    // has waited for an answer in vain does not begin to wait for another.
-    const bool here = !claimant.asynchronous() && because != observer::wait_result::failed &&
-                      claimant.claim.trouble.failures == 0;
+    // A thread that has given up leaves the line before it returns, if the server answers within a
+    // moment, and else in the background: the next it asks for shall not come before that.
+    const bool here = !claimant.asynchronous() && because != observer::wait_result::failed;
     after.withdraw(claimant.record->claim, here);
   }
   finish(claimant, waiter::state::left, after);
