@@ -66,7 +66,7 @@ class redis_likeness : public testing::Test {
     address where;
     where.unix_path = server_.address().path;
     redis_.engine = std::make_unique<engine>(where, preferences{}, "redis", 20s, redis_.events,
-                                             seam::real_clock(), nullptr);
+                                             seam::real_clock(), engine::log{});
   }
   static time_point soon() { return seam::real_clock().now() + 10s; }
 
