@@ -49,8 +49,8 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
       tell_from(std::next(at), end, all_set);
     };
     if (auto& signal = at->what.signal) {
-      // Called first where the last registered is, as in all implementations that there are. Where it
-      // is not, or if the user registers another this very moment, it is only called later.
+      // Called first where the last registered is, as in libstdc++ and libc++. Where it is not, or if
+      // the user registers another this very moment, it is only called later.
       const std::stop_callback first{signal->get_token(), std::ref(go_on)};
       signal->request_stop();
     }

@@ -239,7 +239,9 @@ class small_engine final : public engine {
                  auto words = std::make_unique<plain_words>(*wire);
                  return parts{std::move(wire), std::move(words)};
                },
-               events, seam::real_clock(), {}} {}
+               events,
+               seam::real_clock(),
+               {}} {}
 
   small_tree& wire() { return static_cast<small_tree&>(environment_.wire); }
 
