@@ -76,7 +76,7 @@ TEST_P(gathering, nobody_is_in_before_all_have_come_and_nobody_out_before_all_le
     }
     threads.join();
     const client viewer = stage().connect();
-    EXPECT_TRUE(viewer.list().empty());
+    EXPECT_TRUE(viewer.list("crosslock:{").empty());
   });
 }
 
@@ -120,7 +120,7 @@ TEST_P(gathering, another_number_of_parties_is_a_conflict_that_names_both) {
       EXPECT_TRUE(two.enter_for(60s));
       EXPECT_TRUE(two.leave_for(60s));
     });
-    EXPECT_TRUE(eventually([&] { return !others.list().empty(); }));
+    EXPECT_TRUE(eventually([&] { return !others.list("crosslock:{").empty(); }));
     stage().sleep(100ms);
     try {
       three.enter();
@@ -159,7 +159,7 @@ TEST_P(gathering, who_gives_up_breaks_the_round_for_the_others) {
         gone = stage().now();
       });
       EXPECT_TRUE(eventually([&] {
-        const auto all = locks.list();
+        const auto all = locks.list("crosslock:{");
         return all.size() == 1 && all[0].holders.size() == 2;
       }));
       stage().sleep(300ms);
@@ -170,7 +170,7 @@ TEST_P(gathering, who_gives_up_breaks_the_round_for_the_others) {
       EXPECT_LE(told.load() - gone.load(),
                 stage().traits().watches_cells ? bounds.wake_up : bounds.look);
     }
-    EXPECT_TRUE(locks.list().empty());
+    EXPECT_TRUE(locks.list("crosslock:{").empty());
     expect_usable("gate", 3);
   });
 }
@@ -198,7 +198,7 @@ TEST_P(gathering, a_member_killed_while_others_wait_to_enter_breaks_the_round) {
     const client viewer = stage().connect();
     for (const auto& each : members) each->send("join gate 4 600000");
     EXPECT_TRUE(eventually([&] {
-      const auto all = viewer.list();
+      const auto all = viewer.list("crosslock:{");
       return all.size() == 1 && all[0].holders.size() == 3;
     }));
     stage().sleep(lease() / 2);
@@ -218,13 +218,14 @@ TEST_P(gathering, a_member_that_died_while_nobody_waited_is_not_counted) {
     const client viewer = stage().connect();
     members[0]->send("join gate 2 600000");
     EXPECT_TRUE(eventually([&] {
-      const auto all = viewer.list();
+      const auto all = viewer.list("crosslock:{");
       return all.size() == 1 && all[0].holders.size() == 1;
     }));
     stage().sleep(lease() / 2);
     members[0]->kill();
     EXPECT_EQ(members[0]->answer(), "dead");
-    EXPECT_TRUE(eventually([&] { return viewer.list().empty(); }));  // its lease has ended
+    EXPECT_TRUE(
+        eventually([&] { return viewer.list("crosslock:{").empty(); }));  // its lease has ended
     barrier mine{viewer, "gate", 2};
     EXPECT_FALSE(mine.enter_for(500ms)) << "nobody else is there";
     expect_usable("gate", 2);
@@ -266,7 +267,7 @@ TEST_P(gathering, a_frozen_member_is_taken_for_dead_and_told_on_waking) {
     for (const auto& each : members) each->send("join gate 3 600000");
     const client viewer = stage().connect();
     EXPECT_TRUE(eventually([&] {
-      const auto all = viewer.list();
+      const auto all = viewer.list("crosslock:{");
       return all.size() == 1 && all[0].holders.size() == 2;
     }));
     stage().sleep(lease() / 3);
@@ -319,7 +320,7 @@ TEST_P(gathering, requests_whose_answers_are_lost_count_once) {
         stage().lose_next_answer(observer::verb::swap_cell);
       }
     }
-    EXPECT_TRUE(clients[0].list().empty());
+    EXPECT_TRUE(clients[0].list("crosslock:{").empty());
   });
 }
 
