@@ -142,7 +142,7 @@ TEST_F(keeper_session, all_holds_are_told_before_the_session_can_end) {
     for (const auto& [one, notice] : listener_->told) {
       EXPECT_EQ(notice.why, loss_reason::expired);
       EXPECT_LT(notice.when, deadline);
-      EXPECT_GE(notice.when, deadline - 1ms);
+      EXPECT_GE(notice.when, deadline - seam::notice_lead(lease));
     }
   });
 }

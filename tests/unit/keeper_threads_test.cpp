@@ -1,10 +1,13 @@
 // The keeper's helpers that have threads of their own: tasks and the loss notifier.
 #include "keeper/loss_notifier.hpp"
 #include "keeper/task_queue.hpp"
+#include "world/world.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
+#include <list>
 #include <stop_token>
 #include <thread>
 #include <vector>
@@ -101,6 +104,39 @@ TEST(loss_notifier, a_callback_that_does_not_return_delays_nobody_else) {
   EXPECT_EQ(stuck.load(), 19);
   let_go.set_value();
   notifier.close();
+}
+
+// In simulated time, so that nothing but the callbacks takes any.
+TEST(loss_notifier, callbacks_that_take_their_time_delay_no_signal) {
+  world::world world{1};
+  world.run([&] {
+    loss_notifier notifier{world.test()};
+    std::vector<std::stop_source> sources(1000);
+    std::list<std::stop_callback<std::function<void()>>> callbacks;
+    int begun = 0;
+    const auto slow = [&] {
+      ++begun;
+      world.sleep(500us);
+    };
+    for (const auto& source : sources) {
+      if (&source != &sources.back()) callbacks.emplace_back(source.get_token(), slow);
+    }
+    const time_point told = world.now();
+    for (auto& source : sources) notifier.tell({source, {}});
+    const auto set = [](const std::stop_source& one) { return one.stop_requested(); };
+    while (!std::all_of(sources.begin(), sources.end(), set)) {
+      world.sleep(100us);
+      notifier.grow_if_stuck();
+    }
+    EXPECT_LE(world.now() - told, 2ms);
+    EXPECT_LT(begun, 100);
+    while (begun < 999) {
+      world.sleep(1ms);
+      notifier.grow_if_stuck();
+    }
+    EXPECT_LE(world.now() - told, 100ms);
+    notifier.close();
+  });
 }
 
 TEST(loss_notifier, many_losses_without_callbacks_need_few_threads) {
