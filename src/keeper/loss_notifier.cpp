@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <iterator>
 #include <list>
+#include <thread>
 #include <utility>
 
 namespace crosslock::inner {
@@ -44,7 +45,9 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
                         const std::function<void()>& all_set) {
     if (at == end) return all_set();
     bool went_on = false;
-    const auto go_on = [&] {
+    const auto go_on = [&, me = std::this_thread::get_id()] {
+      // Whoever requests the same stop elsewhere this very moment has a share of its own.
+      if (std::this_thread::get_id() != me) return;
       went_on = true;
       tell_from(std::next(at), end, all_set);
     };

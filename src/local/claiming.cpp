@@ -292,7 +292,7 @@ void claiming::note_failed_ask(waiter& claimant, const error& why, deferred_acti
   const duration pause = home_.keeper().retry_pause(claimant.claim.trouble.failures);
   const time_point now = home_.clock().now();
   note_failure(claimant.claim, why, now, now + pause);
-  if (claimant.request.waits() && why.retryable()) {
+  if (claimant.request.waits() && why.retryable() && now < claimant.request.end) {
     after.tell_trouble(claimant.claim.trouble);
   }
 }

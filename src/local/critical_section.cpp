@@ -42,6 +42,17 @@ std::stop_token critical_section::lost_token() const {
   return stop_->get_token();
 }
 
+void critical_section::tell_loss_to(std::optional<std::stop_source> whole) {
+  if (inherited_by_fork()) return;  // the mutex may be locked for ever here
+  bool already = false;
+  {
+    const seam::lock_guard guard{stop_mutex_};
+    stop_ = whole;
+    already = lost_reason() != loss_reason::none;
+  }
+  if (already && whole) whole->request_stop();
+}
+
 std::stop_token critical_section::wanted_token() {
   if (inherited_by_fork()) home_->check_usable();
   return line_->wanted(*this);

@@ -40,6 +40,9 @@ class critical_section {
   /// lease is left, once in a tick. For one thread at a time.
   void check_again() const;
   std::stop_token lost_token() const;
+  /// From now on a loss is told to this one, of a whole that this one is a part of; none: to
+  /// nobody. Before anybody has asked for the token.
+  void tell_loss_to(std::optional<std::stop_source> whole);
   std::stop_token wanted_token();
   loss_reason lost_reason() const noexcept { return lost_.load(std::memory_order_acquire); }
   /// Neither ended nor told lost; does not read the clock.
@@ -107,6 +110,7 @@ class critical_section {
 
   // Requested when somebody waits; made when first asked for.
   std::optional<std::stop_source> wanted_ CROSSLOCK_GUARDED_BY(line_mutex);
+  bool wanted_told_ CROSSLOCK_GUARDED_BY(line_mutex) = false;
 
   std::atomic<state> state_{state::waiting};
   std::atomic<loss_reason> lost_{loss_reason::none};

@@ -155,10 +155,11 @@ void holding::note_local_queue() noexcept {
 // memory or no thread for it, it is left out.
 void holding::tell_wanted(const local_grant& grant, const critical_section* but) const noexcept {
   if (!grant.watched) return;  // so nearly always: a queue grows in no more time than before
-  grant.for_each_user([&](const critical_section& user) CROSSLOCK_REQUIRES(line_mutex) {
-    if (!user.wanted_ || &user == but || user.wanted_->stop_requested()) return;
+  grant.for_each_user([&](critical_section& user) CROSSLOCK_REQUIRES(line_mutex) {
+    if (!user.wanted_ || &user == but || user.wanted_told_) return;
     try {
       home_.keeper().tell_loss({.signal = *user.wanted_, .told = {}});
+      user.wanted_told_ = true;
     } catch (const std::exception&) {
     }
   });
@@ -177,6 +178,7 @@ void holding::hand_on_wanted(const critical_section& elder, critical_section& ne
     const seam::lock_guard guard{line_.mutex()};
     if (!elder.wanted_ || !next.stands()) return;
     next.wanted_ = elder.wanted_;
+    next.wanted_told_ = elder.wanted_told_;
     local_grant& grant = *next.grant_;
     grant.watched = true;
     if (grant.others_wait || claims_.anybody_waits(next)) tell_wanted(grant);
@@ -188,20 +190,19 @@ void holding::hand_on_wanted(const critical_section& elder, critical_section& ne
 std::stop_token holding::wanted(critical_section& entered) {
   deferred_actions after{line_};
   std::stop_source told;
-  bool waited_for = false;
   {
     const seam::lock_guard guard{line_.mutex()};
     if (entered.wanted_) return entered.wanted_->get_token();
-    entered.wanted_ = told;
     if (entered.stands()) {
       local_grant& grant = *entered.grant_;
       grant.watched = true;
-      waited_for = grant.others_wait || claims_.anybody_waits(entered);
+      entered.wanted_told_ = grant.others_wait || claims_.anybody_waits(entered);
+      if (entered.wanted_told_) told.request_stop();  // nobody has its token yet
       if (asks_for_wanted(grant)) after.listen(grant.claim);
     }
+    entered.wanted_ = told;
   }
   after.run();
-  if (waited_for) told.request_stop();  // nobody has its token yet
   return told.get_token();
 }
 

@@ -20,6 +20,7 @@ bool holding::retire(critical_section& entered, local_grant* successor) noexcept
     const bool last = grant->only_user_is(entered);
     if (last && !home_.keeper().end(*grant)) return false;  // its loss is about to be told
     entered.state_.store(critical_section::state::released);
+    claims_.wake_upgrade(entered, after);
     local_grant::remove_user(entered);
     if (last) {
       std::shared_ptr<std::atomic<bool>> given_back;

@@ -88,9 +88,9 @@ bool line::failed(const owner_id& owner, const error& why) {
       claims_.failed(*claimant, why, after);
     } else {
       const auto grant = holds_.find(owner);
-      if (!grant || grant->giving_back) return false;
+      if (!grant) return false;
       // An ask that ran out of time after a push had brought the grant says nothing about it.
-      if (ended) taken_away = grant;
+      if (ended && !grant->giving_back) taken_away = grant;
     }
   }
   after.run();

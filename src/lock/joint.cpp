@@ -33,23 +33,10 @@ int badness(release_result result) noexcept {
 
 }  // namespace
 
-void joint_loss::watch(const hold& held) {
-  watches_.emplace_back(held.lost(), notice{weak_from_this()});
-}
-
-void joint_loss::notice::operator()() const {
-  // User code that listens may take for ever, or end the very hold it listens to: what it runs in
-  // stays until it is through.
-  const auto alive = to.lock();
-  if (!alive) return;
-  alive->waits_.request();
-  alive->told_.request_stop();
-}
-
 joint::joint(std::vector<std::size_t> indices, const std::stop_token& stop)
     : indices_{std::move(indices)},
-      loss_{std::make_shared<joint_loss>(stop)},
-      told_{loss_->told()} {
+      waits_{stop},
+      ends_wait_{told_.get_token(), end_of_wait{waits_}} {
   // Before anything is held, so that adding and releasing need no memory for these.
   const std::size_t count =
       indices_.empty() ? 0 : *std::max_element(indices_.begin(), indices_.end());
@@ -58,14 +45,18 @@ joint::joint(std::vector<std::size_t> indices, const std::stop_token& stop)
   results_.reserve(indices_.size());
 }
 
+void joint::hear_no_more() noexcept {
+  for (const hold& each : holds_) each.critical_section()->tell_loss_to(std::nullopt);
+}
+
 joint::~joint() {
-  loss_.reset();  // what happens to the rest while one is released is no loss any more
+  hear_no_more();
   while (!holds_.empty()) holds_.pop_back();
 }
 
 void joint::add(hold held) {
   holds_.push_back(std::move(held));
-  loss_->watch(holds_.back());
+  holds_.back().critical_section()->tell_loss_to(told_);
 }
 
 void joint::note_thread(std::uint64_t thread) noexcept {
@@ -93,18 +84,18 @@ loss_reason joint::lost_reason() const noexcept {
 }
 
 bool joint::valid() const noexcept {
-  return loss_ &&
+  return !released_ &&
          std::all_of(holds_.begin(), holds_.end(), [](const hold& each) { return each.valid(); });
 }
 
 void joint::check() const {
-  if (!loss_) throw error{errc::not_held, "these locks are not held any more"};
+  if (released_) throw error{errc::not_held, "these locks are not held any more"};
   for (const hold& each : holds_) each.check();
 }
 
 release_result joint::release() noexcept {
-  if (!loss_) return release_result::not_held;
-  loss_.reset();  // what happens to the rest while one is released is no loss any more
+  if (std::exchange(released_, true)) return release_result::not_held;
+  hear_no_more();
   release_result worst = release_result::released;
   results_found_.assign(holds_.size(), release_result::not_held);
   for (std::size_t i = holds_.size(); i-- > 0;) {

@@ -30,12 +30,14 @@ class standard_face {
   void unlock(claim_mode mode) noexcept {
     if (lock.core().inherited_by_fork()) return;
     const auto ended = holds_.take([mode](const hold& held) { return held.mode() == mode; });
-    if (!ended) lock.report_release(release_result::not_held);
+    if (!ended) return lock.report_release(release_result::not_held);
+    end(*ended);
   }
 
   /// The lock object ends; acquires that were described by it may live on.
   void let_go() noexcept {
-    if (!lock.core().inherited_by_fork()) holds_.clear();
+    if (lock.core().inherited_by_fork()) return;
+    for (const auto& each : holds_.take_all()) end(each.held);
   }
 
   /// Of this thread's hold, else of the one that is valid.
@@ -68,6 +70,9 @@ class standard_face {
     if (lock.core().inherited_by_fork()) return nullptr;  // the guard may be locked for ever here
     return holds_.ask([](const hold& held) { return held.critical_section(); }).value_or(nullptr);
   }
+
+  /// Now, and not with the last reference: a thread in valid() may have one.
+  static void end(const hold& held) noexcept { held.critical_section()->leave(); }
 
   void refuse_own_thread() {
     lock.core().check_usable();

@@ -19,6 +19,11 @@ namespace crosslock::inner {
 template <class Hold>
 class thread_holds {
  public:
+  struct thread_hold {
+    std::uint64_t thread;
+    Hold held;
+  };
+
   void add(Hold held) {
     const seam::lock_guard locked{guard_};
     holds_.push_back({this_thread_token(), std::move(held)});
@@ -56,17 +61,12 @@ class thread_holds {
     return found == holds_.end() ? std::optional<answer>{} : std::optional{question(found->held)};
   }
 
-  void clear() noexcept {
-    std::vector<thread_hold> ended;
+  std::vector<thread_hold> take_all() noexcept {
     const seam::lock_guard locked{guard_};
-    ended.swap(holds_);
+    return std::exchange(holds_, {});
   }
 
  private:
-  struct thread_hold {
-    std::uint64_t thread;
-    Hold held;
-  };
   using place = typename std::vector<thread_hold>::iterator;
 
   static bool is_lost(const Hold& held) { return held.lost_reason() != loss_reason::none; }

@@ -153,8 +153,8 @@ void engine::hear_departure(const standing_ref& one, const std::shared_ptr<depar
     const seam::lock_guard guard{table_.mutex};
     if (one->now == standing::phase::leaving && table_.find(one->claim.owner) == one) {
       one->left_later = [this, mine](response& again) {
-        // The first try may have done it: within a session nobody else removes its nodes.
-        mine->said_then = again.no_node() ? response{} : again;
+        // The first try may have done it, or somebody who broke the lock: not known.
+        mine->said_then = again.no_node() ? mine->said : again;
         land(mine->second);
       };
       mine->goes_on = true;

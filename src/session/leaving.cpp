@@ -43,7 +43,9 @@ void remove_each(claim_environment& at, const standing_ref& one,
   std::vector<tree::asked> all;
   for (const std::string& path : paths) {
     all.push_back({erase(path), [worst](response& said) {
-                     if (!said.ok() && !worst->cut_off()) *worst = said;
+                     // What was gone already says nothing of the rest.
+                     const bool worse = !said.ok() && !worst->cut_off();
+                     if (worse && (worst->ok() || !said.no_node())) *worst = said;
                    }});
   }
   const hearer last = all.back().then;

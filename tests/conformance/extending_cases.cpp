@@ -56,6 +56,22 @@ TEST_P(extending, it_never_shortens) {
   });
 }
 
+TEST_P(extending, what_was_asked_for_once_is_not_given_again) {
+  play([this] {
+    const client locks = stage().connect();
+    mutex lock{locks, "name"};
+    auto held = lock.try_acquire({.lease = lease()});
+    ASSERT_TRUE(held);
+    held->extend(10 * lease());
+    const auto left = [&] { return locks.look("name").holders.at(0).lease_left; };
+    const duration first = left();
+    stage().sleep(lease() / 2);
+    held->extend(lease());
+    // By a session's word every hold has all of it.
+    if (!stage().traits().lease_is_session) EXPECT_LT(left(), first - lease() / 4);
+  });
+}
+
 TEST_P(extending, one_that_is_renewed_goes_on_being_renewed) {
   play([this] {
     const client locks = short_lived();

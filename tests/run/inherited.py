@@ -1,6 +1,8 @@
 """What a process inherits, and must not pass on: signals that are ignored or blocked. Under nohup
-or in the background of a script, cases about signals would fail."""
+or in the background of a script, cases about signals would fail. And what it must not leave behind:
+processes that it has started."""
 
+import os
 import signal
 import sys
 
@@ -16,6 +18,31 @@ def reset_signals():
             usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
             signal.signal(number, usual)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def end_with_children(number, _frame):
+    """For SIGTERM: threads that wait for programs would go on until those have ended."""
+    ended = {os.getpid()}
+    found = True
+    while found:
+        found = {pid for pid, parent in parents() if parent in ended} - ended
+        ended |= found
+    for pid in ended - {os.getpid()}:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    os._exit(128 + number)
+
+
+def parents():
+    """(process, its parent) of all there are."""
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as stat:
+                yield int(name), int(stat.read().rpartition(")")[2].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            pass
 
 
 def check(tally):

@@ -53,8 +53,7 @@ def plan(suite, preset, engines):
 def main():
     inherited.reset_signals()
     suite, preset, engines = arguments()
-    # Whoever ends us ends what we have started.
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, inherited.end_with_children)
     total = run_steps(plan(suite, preset, engines))
     print(f"all of it took {time.strftime('%H:%M:%S', time.gmtime(total.seconds()))}")
     print(total.counts())

@@ -75,6 +75,56 @@ TEST(lost_holds, callbacks_that_do_not_return_delay_no_signal) {
   all_told.set_value();
 }
 
+/// The signal of several together is one like any other, and no callback of theirs.
+TEST(lost_holds, callbacks_that_do_not_return_delay_no_signal_of_a_multi_hold) {
+  auto locks = connect(lossy_server());
+  std::promise<void> let_go;
+  const auto gate = let_go.get_future().share();
+  std::vector<hold> holds;
+  std::list<std::stop_callback<std::function<void()>>> watches;
+  const time_point end = boot_clock::now() + 500ms;
+  const auto rest = [&] { return acquire_how{.lease = end - boot_clock::now()}; };
+  multi_lock two{locks, {"a", "b"}};
+  multi_hold both = two.acquire(rest());
+  for (int i = 0; i < 200; ++i) {
+    mutex each{locks, "name/" + std::to_string(i)};
+    holds.push_back(each.acquire(rest()));
+    watches.emplace_back(holds.back().lost(), [&] { gate.wait(); });
+  }
+  const time_point patience = end + 30s;
+  while (!both.lost().stop_requested() && boot_clock::now() < patience) {
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_TRUE(both.lost().stop_requested());
+  let_go.set_value();
+}
+
+TEST(lost_holds, an_unlock_releases_though_another_thread_looks_at_the_hold) {
+  auto locks = connect(lossy_server());
+  mutex name{locks, "name"};
+  std::atomic<bool> stop{false};
+  std::thread looks{[&] {
+    while (!stop.load()) static_cast<void>(name.valid());
+  }};
+  int failed = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    try {
+      name.lock();
+      name.unlock();
+    } catch (const error&) {
+      ++failed;
+    }
+    if (name.try_lock()) {
+      name.unlock();
+    } else {
+      ++failed;
+    }
+  }
+  stop.store(true);
+  looks.join();
+  EXPECT_EQ(failed, 0);
+}
+
 TEST(lost_holds, a_guard_that_ends_on_another_thread_after_a_loss_locks_nobody_out) {
   auto locks = connect(lossy_server());
   mutex name{locks, "name"};

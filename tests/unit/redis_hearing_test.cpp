@@ -2,6 +2,8 @@
 // nobody notices but the server.
 #include "redis_engine_rig.hpp"
 
+#include "engines/redis/protocol.hpp"
+#include "engines/redis/subscription.hpp"
 #include "proxy/fault_proxy.hpp"
 #include "servers/redis_server.hpp"
 
@@ -282,6 +284,89 @@ TEST(redis_hearing, one_that_stays_in_its_news_keeps_nobody_else_from_hearing) {
   stuck.reset();
   EXPECT_TRUE(eventually([&] { return subscribers(server) == 1; }));
   expect_pushed(one, other, "c");
+}
+
+std::string run_id(redis_server& server) {
+  const std::string info = server.say({"INFO", "server"}).text;
+  const std::size_t at = info.find("run_id:") + std::string_view{"run_id:"}.size();
+  return info.substr(at, info.find('\r', at) - at);
+}
+
+/// One client's part, without the engine around it.
+struct small_client {
+  explicit small_client(redis_server& server, std::string channel, connection::login greets = {},
+                        duration timeout = 2s)
+      : commands{address{.unix_path = server.address().path}, timeout, seam::real_clock(),
+                 greets ? std::move(greets)
+                        : connection::login{[](stream&, parser&, time_point) {}},
+                 [this] { hears.ring(); }},
+        hears{std::move(channel),
+              commands,
+              timeout,
+              seam::real_clock(),
+              {.heard =
+                   [this](std::string_view) {
+                     word.fetch_add(1);
+                     hears.rouse(word);
+                   },
+               .listening = [] {},
+               .deaf = [](const error&) {},
+               .refused = [](const error&) {}}} {
+    hears.must_be_of(run_id(server));
+    hears.start(seam::real_clock().now() + 10s);
+  }
+  ~small_client() {
+    hears.stop();
+    commands.close();
+  }
+
+  seam::park_word word{0};
+  connection commands;
+  subscription hears;
+};
+
+TEST(redis_hearing, one_that_is_sent_away_and_back_listens_again) {
+  redis_server server;
+  small_client one{server, "one"};
+  for (int i = 0; i < 20; ++i) {
+    one.hears.must_be_of(std::nullopt);
+    one.hears.must_be_of(run_id(server));
+    EXPECT_TRUE(eventually([&] { return one.hears.listens(); })) << i;
+  }
+}
+
+TEST(redis_hearing, one_that_connects_for_long_keeps_no_waiter_from_its_news) {
+  redis_server server;
+  small_client waits{server, "waits"};
+  std::promise<void> let_go;
+  const auto gate = let_go.get_future().share();
+  const auto slow = [gate](stream&, parser&, time_point) {
+    gate.wait();
+    throw error{errc::unreachable, "slow"};
+  };
+  small_client connects{server, "connects", slow};
+  std::atomic<bool> told{false};
+  std::thread thread{[&] {
+    while (waits.word.load() == 0) waits.hears.await(waits.word, 0, time_point::max());
+    told.store(true);
+  }};
+  connects.commands.send(plain_command{"PING"}, seam::real_clock().now() + 60s,
+                         [](const reply*, const error*) {});
+  // Again and again: it may come before the other begins to connect.
+  EXPECT_TRUE(eventually([&] {
+    server.say({"PUBLISH", "waits", "news"});
+    return told.load();
+  }));
+  EXPECT_TRUE(eventually([&] {
+    small_client another{server, "another"};
+    return another.hears.listens();
+  }));
+  let_go.set_value();
+  EXPECT_TRUE(eventually([&] {
+    server.say({"PUBLISH", "waits", "news"});
+    return told.load();
+  }));
+  thread.join();
 }
 
 TEST(redis_hearing, a_child_neither_uses_nor_ends_what_its_parent_hears_by) {

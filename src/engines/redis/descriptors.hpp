@@ -15,6 +15,9 @@ namespace crosslock::redis {
 /// Waits that follow each other sooner than this are worth a listener of their own.
 inline constexpr duration closely = std::chrono::milliseconds{30};
 
+/// So long a client may keep the thread, or whoever reads, before the others hear elsewhere.
+inline constexpr duration news_allowance = std::chrono::milliseconds{250};
+
 /// Something that must have been done by then; 0 is said of what is not under way.
 class under_way {
  public:

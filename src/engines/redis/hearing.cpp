@@ -21,8 +21,6 @@ using namespace std::chrono_literals;
 constexpr std::size_t hear_at_once = std::size_t{16} << 10;
 /// When a thread that gave something back shall not have to wake anybody for it.
 constexpr long soon_ns = 10'000'000;
-/// So long the thread may work for one client beyond what the client has time for itself.
-constexpr duration work_allowance = 1s;
 
 /// How soon, and then how often, the thread looks for news that nobody reads.
 constexpr duration first_standby = 2ms;
@@ -99,7 +97,8 @@ bool hearing::join(const std::shared_ptr<listener>& fresh) {
       // It keeps itself until its thread has ended.
       thread_ = clock_.start("crosslock-hear", [self = shared_from_this()] { self->work(); });
     }
-    listeners_.emplace(fresh->channel, fresh);
+    // In place of one that has not left yet, if the client comes back.
+    listeners_.insert_or_assign(fresh->channel, fresh);
     changed_ = true;
     next_try_ = {};
   }
@@ -145,6 +144,7 @@ void hearing::want(listener& whom, bool news) {
     if (whom.wants_news == news) return;
     whom.wants_news = news;
     if (!news) whom.listens.store(false);
+    whom.again = news && whom.asked;
     whom.look_is_due = true;  // what it stands in line for may be gone
     changed_ = true;
   }
@@ -191,12 +191,24 @@ void hearing::work() {
     try {
       work_once();
     } catch (const std::exception& why) {
-      drop(make_error(errc::unreachable, why.what()));
+      drop_later_if_not_now(why);
     }
   }
   // Somebody may keep this for a while: the server shall see at once that nobody listens.
   if (stream_) stream_->cut();
   thread_is_over_.store(true);
+}
+
+void hearing::drop_later_if_not_now(const std::exception& why) noexcept {
+  try {
+    drop(make_error(errc::unreachable, why.what()));
+  } catch (const std::exception&) {  // no memory: in a moment
+    {
+      const seam::lock_guard guard{mutex_};
+      broken_ = true;
+    }
+    ::poll(nullptr, 0, 10);
+  }
 }
 
 bool hearing::take_stream_back() {
@@ -313,7 +325,8 @@ void hearing::look_after(const std::shared_ptr<listener>& one, pollfd& watched) 
   one->rung.store(true);  // it is looked at again
   const listener::visit visit{*one};
   if (!visit) return;
-  const under_way work{work_by_, now + 2 * one->timeout + work_allowance};
+  const under_way work{work_by_, now + news_allowance};
+  if (wants.descriptor < 0 || watched.revents != POLLIN) let_a_waiter_read();
   if ((watched.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
     one->commands.note_hang_up(wants.descriptor);
   }

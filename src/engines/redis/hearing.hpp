@@ -47,8 +47,8 @@ class hearing : public std::enable_shared_from_this<hearing> {
   void end_if_left() noexcept;
   bool is_over() const noexcept { return over_.load(); }
   bool has_ended() const noexcept { return thread_is_over_.load(); }
-  /// Whether the new one may listen is known when this returns; throws why not, or `timed_out`.
-  void await_start(listener& fresh, time_point give_up);
+  /// Whether the new one may listen: throws why not; false if that is not known by then.
+  bool await_start(listener& fresh, time_point until);
   /// It shall be told, or not any more.
   void want(listener& whom, bool news);
 
@@ -99,6 +99,7 @@ class hearing : public std::enable_shared_from_this<hearing> {
   void listen_for(waiter& me, time_point until);
   bool is_over_for(const waiter& me, time_point until) const noexcept;
   void pass_on(waiter& me, bool broken) noexcept;
+  void let_a_waiter_read() noexcept;
 
   // What goes over the stream: hearing_news.cpp.
   void read_news();
@@ -109,6 +110,7 @@ class hearing : public std::enable_shared_from_this<hearing> {
   void write_requests();
   void gather_requests(std::string& out) CROSSLOCK_REQUIRES(mutex_);
   void drop(const error& why, bool by_connecting = false);
+  void drop_later_if_not_now(const std::exception& why) noexcept;
   void tell_all_deaf(const listeners& them, const error& why, bool by_connecting);
   error unknown_server() const;
   /// When to connect, or to ask again for those who were refused.

@@ -20,8 +20,6 @@ constexpr retry_options resubscribing{.base = 10ms, .tries = 0, .cap = 1s};
 constexpr duration connect_within = 2s;
 /// Some words for which there is room, unless the server has taken nothing for long.
 constexpr duration write_within = 50ms;
-/// So long a client may take for its news before the others hear elsewhere.
-constexpr duration news_allowance = 250ms;
 
 duration pause_after(int failures) {
   return seam::retry_delay(resubscribing, static_cast<std::uint64_t>(failures), ~0ULL);
@@ -99,7 +97,7 @@ void hearing::note_answer(bool failed, const reply& message) {
   ring();
 }
 
-void hearing::await_start(listener& fresh, time_point give_up) {
+bool hearing::await_start(listener& fresh, time_point until) {
   for (;;) {
     const std::uint32_t seen = fresh.answered.load();
     {
@@ -108,14 +106,12 @@ void hearing::await_start(listener& fresh, time_point give_up) {
       const bool elsewhere = fresh.failure && fresh.failure->which() == errc::conflict;
       if (fresh.listens.load() || elsewhere) {
         fresh.tells_refusal = true;
-        return;
+        return true;
       }
       if (fresh.failure) throw error{*fresh.failure};
     }
-    if (clock_.now() >= give_up) {
-      throw make_error(errc::timed_out, where_.shown() + " did not answer SUBSCRIBE");
-    }
-    clock_.park(fresh.answered, seen, give_up);
+    if (clock_.now() >= until) return false;
+    clock_.park(fresh.answered, seen, until);
   }
 }
 
@@ -219,7 +215,9 @@ void hearing::gather_requests(std::string& out) {
   }
   left_.clear();
   for (const auto& [channel, one] : listeners_) {
-    if (one->wants_news == one->asked || (one->wants_news && now < one->next_try)) continue;
+    const bool settled = one->wants_news == one->asked && !one->again;
+    if (settled || (one->wants_news && now < one->next_try)) continue;
+    one->again = false;
     one->asked = one->wants_news;
     plain_command{one->asked ? "SUBSCRIBE" : "UNSUBSCRIBE", channel}.write(out);
     requests_.push_back({.whose = one, .subscribes = one->asked});
@@ -253,6 +251,7 @@ void hearing::tell_all_deaf(const listeners& them, const error& why, bool by_con
     {
       const seam::lock_guard guard{mutex_};
       each->asked = false;
+      each->again = false;
       each->unanswered = 0;
       listened = each->listens.exchange(false);
       if (each->wants_news && by_connecting) each->failure = why;

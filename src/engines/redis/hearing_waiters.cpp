@@ -48,10 +48,27 @@ bool hearing::begin_to_listen(waiter& me) {
   if (me.reads) return true;
   const bool often = now - std::exchange(last_wait_, now) < closely;
   if (!connected_ || broken_) return false;
-  if (reader_ != reader::nobody && !(reader_ == reader::thread && often)) return false;
+  const bool thread_is_busy = work_by_.load() != 0;
+  const bool ours = reader_ == reader::thread && (often || thread_is_busy);
+  if (reader_ != reader::nobody && !ours) return false;
   reader_ = reader::waiter;
   me.reads = true;
   return true;
+}
+
+// While the thread connects for one client, which may take as long as that waits for a server, it
+// does not read for the others.
+void hearing::let_a_waiter_read() noexcept {
+  seam::park_word* next = nullptr;
+  {
+    const seam::lock_guard guard{mutex_};
+    if (reader_ != reader::thread || !connected_ || broken_ || waiters_.empty()) return;
+    reader_ = reader::waiter;
+    waiters_.front()->reads = true;
+    next = &waiters_.front()->bell;
+    next->fetch_add(1);
+  }
+  clock_.unpark(*next);  // only its address is used
 }
 
 void hearing::listen_for(waiter& me, time_point until) {

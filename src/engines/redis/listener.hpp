@@ -85,6 +85,7 @@ class listener {
   // Guarded by the mutex of the hearing.
   bool wants_news = true;
   bool asked = false;          ///< the last request was to listen
+  bool again = false;          ///< it listens, but to what follows the next answer only
   int unanswered = 0;          ///< requests
   bool look_is_due = false;    ///< for whatever it may have missed
   bool tells_refusal = false;  ///< else whoever waits for the first answer finds out

@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace crosslock::redis {
+namespace {
+
+constexpr duration start_slice = std::chrono::milliseconds{300};
+
+}  // namespace
 
 subscription::subscription(std::string channel, connection& commands, duration timeout,
                            seam::clock& clock, hearing_events report)
@@ -35,7 +40,15 @@ void subscription::start(time_point give_up) {
     mine = now_;
   }
   try {
-    mine.where->await_start(*mine.me, give_up);
+    // Where another client keeps the thread this one goes to another.
+    while (!mine.where->await_start(*mine.me, std::min(give_up, clock_.now() + start_slice))) {
+      if (clock_.now() >= give_up) {
+        throw make_error(errc::timed_out, commands_.where().shown() + " did not answer SUBSCRIBE");
+      }
+      const seam::lock_guard guard{mutex_};
+      avoid_hanging();
+      if (now_.me) mine = now_;
+    }
   } catch (const error& why) {
     if (why.which() != errc::denied) throw;
     const seam::lock_guard guard{mutex_};
@@ -54,6 +67,7 @@ void subscription::must_be_of(std::optional<std::string> server) {
 }
 
 void subscription::go_to(const std::string& server) {
+  former_.reserve(former_.size() + 1);
   seat_at next = join(server, !refused_, true);
   const seat_at before = std::exchange(now_, std::move(next));
   before.where->leave(*before.me);
@@ -67,8 +81,10 @@ void subscription::go_to(const std::string& server) {
 
 void subscription::forget_former() noexcept {
   std::erase_if(former_, [](const seat_at& each) {
-    if (!each.me->is_alone() || (each.where->is_over() && !each.where->has_ended())) return false;
-    each.where->end_if_left();
+    // Asked once: the last other client may leave this very moment, and is not waited for here.
+    const bool over = each.where->is_over();
+    if (!each.me->is_alone() || (over && !each.where->has_ended())) return false;
+    if (over) each.where->end_if_left();
     return true;
   });
 }
@@ -114,9 +130,17 @@ void subscription::await(seam::park_word& word, std::uint32_t expected, time_poi
     if (there) waiters_.push_back({&me, there.get()});
   }
   if (!there) return clock_.park(word, expected, until);
-  there->await(me, until);
-  const seam::lock_guard guard{mutex_};
-  std::erase_if(waiters_, [&](const waiting_at& each) { return each.who == &me; });
+  const auto forget = [&] {
+    const seam::lock_guard guard{mutex_};
+    std::erase_if(waiters_, [&](const waiting_at& each) { return each.who == &me; });
+  };
+  try {
+    there->await(me, until);
+  } catch (...) {
+    forget();
+    throw;
+  }
+  forget();
 }
 
 void subscription::rouse(seam::park_word& word) noexcept {

@@ -33,7 +33,8 @@ constexpr const char* give_back_alone_sql =
     "WHERE name = ?1 AND owner = ?2 AND crowd = 0 AND ?3 BETWEEN first AND last AND ends > ?4";
 
 constexpr const char* renew_alone_sql =
-    "UPDATE locks SET lease = max(lease, ?4), ends = max(lease, ?4) + ?5, offer = 0 "
+    "UPDATE locks SET lease = max(lease, ?4), "
+    "ends = max(min(ends, max(lease, ?4) + ?5), ?4 + ?5), offer = 0 "
     "WHERE name = ?1 AND owner = ?2 AND ?3 BETWEEN first AND last AND ends > ?5 AND crowd = 0";
 
 // `offer` is written as the ticket that was served; whoever reads it asks only whether it is zero.

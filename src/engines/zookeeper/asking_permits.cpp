@@ -24,8 +24,11 @@ void asking_in_line::find() {
 
 /// The name is, or was lately, that of a semaphore.
 void asking_in_line::judge(response& listed) {
+  // Its empty folders are swept one by one.
   const bool semaphore =
-      newcomer_ && listed.ok() && std::ranges::find(listed.names, "leases") != listed.names.end();
+      newcomer_ && listed.ok() && std::ranges::any_of(listed.names, [](std::string_view child) {
+        return child == "leases" || child == "locks";
+      });
   return semaphore ? refuse_if_semaphore(listed) : judge_among_strangers(listed);
 }
 

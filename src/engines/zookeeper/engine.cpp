@@ -62,11 +62,12 @@ void engine::changed_elsewhere(const std::string& path) noexcept {
 }
 
 void engine::resumed(session_number session) noexcept {
+  session::engine::resumed(session);
+  // Last: whoever writes it down may take his time.
   const duration given = wire_.timeout();
   if (say_ && given < asked_ && std::exchange(reported_, given) != given) {
     say_(log_level::warning, shorter_than_asked(wire_.shown(), asked_, given));
   }
-  session::engine::resumed(session);
 }
 
 void engine::missed_news() noexcept {
