@@ -68,7 +68,9 @@ TEST_P(extending, what_was_asked_for_once_is_not_given_again) {
     stage().sleep(lease() / 2);
     held->extend(lease());
     // By a session's word every hold has all of it.
-    if (!stage().traits().lease_is_session) EXPECT_LT(left(), first - lease() / 4);
+    if (!stage().traits().lease_is_session) {
+      EXPECT_LT(left(), first - lease() / 4);
+    }
   });
 }
 
