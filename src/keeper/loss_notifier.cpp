@@ -52,8 +52,8 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
       tell_from(std::next(at), end, all_set);
     };
     if (auto& signal = at->what.signal) {
-      // Called first where the last registered is, as in libstdc++ and libc++. Where it is not, or if
-      // the user registers another this very moment, it is only called later.
+      // Called first where the last registered is, as in libstdc++ and libc++. Where it is not, or
+      // if the user registers another this very moment, it is only called later.
       const std::stop_callback first{signal->get_token(), std::ref(go_on)};
       signal->request_stop();
     }
@@ -84,7 +84,7 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
   void work(member& self) {
     seam::unique_lock guard{mutex};
     while (!waiting.empty()) {
-      tell_share(1, guard);
+      tell_share(1);
     }
     --working;
     self.finished = true;
@@ -93,16 +93,16 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
   void help(member& self) {
     {
       seam::unique_lock guard{mutex};
-      recruit(guard);
+      recruit();
       const std::size_t share = (waiting.size() + newcomers - 1) / newcomers;
       --newcomers;
-      if (share > 0) tell_share(std::min(share, share_max), guard);
+      if (share > 0) tell_share(std::min(share, share_max));
     }
     work(self);
   }
 
   // The first of those who come to help starts the others: the clock thread has other work.
-  void recruit(seam::unique_lock& guard) CROSSLOCK_REQUIRES(mutex) {
+  void recruit() CROSSLOCK_REQUIRES(mutex) {
     while (recruits > 0) {
       --recruits;
       if (!start_thread(&state::help)) {
@@ -110,19 +110,19 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
         recruits = 0;
       }
       // Those who have been started shall begin.
-      guard.unlock();
-      guard.lock();
+      mutex.unlock();
+      mutex.lock();
     }
   }
 
-  void tell_share(std::size_t count, seam::unique_lock& guard) CROSSLOCK_REQUIRES(mutex) {
+  void tell_share(std::size_t count) CROSSLOCK_REQUIRES(mutex) {
     notices taken;
     taken.splice(taken.end(), waiting, waiting.begin(),
                  std::next(waiting.begin(), static_cast<std::ptrdiff_t>(count)));
-    guard.unlock();
+    mutex.unlock();
     tell_from(taken.begin(), taken.end(), [&] { all_set(count); });
     taken.clear();  // what they own goes before the mutex is taken again
-    guard.lock();
+    mutex.lock();
   }
 
   // In a crew, callbacks take processors from those who have yet to tell and to signal: they come

@@ -135,8 +135,8 @@ holder& line_server::grant(name_state& at, holder fresh) {
 }
 
 /// Makes an offer a full lease. Never shortens: a late copy of an older request, for a shorter
-/// lease, must not take away what a newer answer has promised. Nor does one that asked for much once
-/// get as much again; but a clock that was set back gives nobody more than its lease.
+/// lease, must not take away what a newer answer has promised. Nor does one that asked for much
+/// once get as much again; but a clock that was set back gives nobody more than its lease.
 void line_server::extend(holder& one, duration lease) {
   one.lease = std::max(one.lease, lease);
   if (lease > duration::zero()) {

@@ -220,27 +220,27 @@ claim_surroundings claiming::surroundings_of(const waiter& claimant) const {
 /// Carries out what can be done here. What is left to the caller, if it is still a claimant
 /// afterwards, is to ask (the claim is prepared) or to wait.
 claim_step claiming::step(waiter& claimant, deferred_actions& after) {
-  using kind = claim_step::kind;
+  using step_kind = claim_step::kind;
   for (;;) {
     const claim_surroundings around = surroundings_of(claimant);
     const claim_step next = next_step(claimant.claim, around);
     switch (next.what) {
-      case kind::ask:
+      case step_kind::ask:
         prepare_ask(claimant, around.now);
         return next;
-      case kind::miss:
+      case step_kind::miss:
         note_failed_ask(claimant, no_answer(), after);
         break;
-      case kind::wait:
+      case step_kind::wait:
         return next;
-      case kind::take:
+      case step_kind::take:
         take(claimant, around.now, after);
         if (claimant.now_is != waiter::state::claimant) return next;
         break;
-      case kind::leave:
+      case step_kind::leave:
         leave(claimant, next.because, after);
         return next;
-      case kind::fail:
+      case step_kind::fail:
         fail(claimant, failure_of(claimant, next.code), after);
         return next;
     }

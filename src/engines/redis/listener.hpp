@@ -30,9 +30,13 @@ struct hearing_events {
 class listener {
  public:
   /// `to` and `report` are used during visits only.
-  listener(std::string own, connection& to, const hearing_events& report, duration patience,
+  listener(std::string own, connection& to, const hearing_events& report, duration give_up_after,
            seam::clock& clock)
-      : channel{std::move(own)}, commands{to}, events{report}, timeout{patience}, clock_{clock} {}
+      : channel{std::move(own)},
+        commands{to},
+        events{report},
+        timeout{give_up_after},
+        clock_{clock} {}
 
   /// Somebody is with the client, which does not end before he has gone.
   class visit {
