@@ -92,6 +92,7 @@ TEST_P(wake_up, with_every_wake_up_dropped_the_periodic_look_grants) {
         in = stage().now();
       });
       EXPECT_TRUE(line_reaches(holder, "name", 1));
+      let_its_ask_be_answered(locks);
       stage().sleep(round * 170ms);
       const time_point released = stage().now();
       first.release();
@@ -118,6 +119,7 @@ TEST_P(wake_up, an_asynchronous_waiter_looks_too) {
       ++called;
     });
     EXPECT_TRUE(line_reaches(holder, "name", 1));
+    let_its_ask_be_answered(locks);
     first.release();
     EXPECT_TRUE(eventually([&] { return called == 1; }, stage().bounds().look));
     EXPECT_EQ(heard->grants_by(acquire_cause::refreshed), 1U);
