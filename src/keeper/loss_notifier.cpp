@@ -24,10 +24,6 @@ constexpr duration notice_patience = std::chrono::microseconds{250};
 constexpr std::size_t crew_max = 64;
 /// How deep requests are nested: a few hundred kilobytes of stack.
 constexpr std::size_t share_max = 1024;
-/// The longest that callbacks are put off for the signals of other shares.
-constexpr duration put_off_max = std::chrono::milliseconds{20};
-/// Losses that belong together come within this time.
-constexpr duration settled = std::chrono::milliseconds{2};
 
 }  // namespace
 
@@ -40,16 +36,15 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
   };
   using notices = std::list<waiting_notice>;
 
-  /// Sets the state of all from `at` on, calls `all_set`, and only then runs callbacks.
-  static void tell_from(notices::iterator at, notices::iterator end,
-                        const std::function<void()>& all_set) {
-    if (at == end) return all_set();
+  /// Sets the state of all from `at` on, and only then runs callbacks.
+  static void tell_from(notices::iterator at, notices::iterator end) {
+    if (at == end) return;
     bool went_on = false;
     const auto go_on = [&, me = std::this_thread::get_id()] {
       // Whoever requests the same stop elsewhere this very moment has a share of its own.
       if (std::this_thread::get_id() != me) return;
       went_on = true;
-      tell_from(std::next(at), end, all_set);
+      tell_from(std::next(at), end);
     };
     if (auto& signal = at->what.signal) {
       // Called first where the last registered is, as in libstdc++ and libc++. Where it is not, or
@@ -62,15 +57,12 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
   }
 
   seam::clock& clock;
-  seam::park_word signals{0};  // grows when no signal is missing any more
 
   seam::mutex mutex;
   notices waiting CROSSLOCK_GUARDED_BY(mutex);
-  std::size_t unsignalled CROSSLOCK_GUARDED_BY(mutex) = 0;  // waiting, or taken a moment ago
   std::size_t working CROSSLOCK_GUARDED_BY(mutex) = 0;
   std::size_t recruits CROSSLOCK_GUARDED_BY(mutex) = 0;   // yet to be started
   std::size_t newcomers CROSSLOCK_GUARDED_BY(mutex) = 0;  // yet to take their share, recruits too
-  time_point last_told CROSSLOCK_GUARDED_BY(mutex){};
   bool closed CROSSLOCK_GUARDED_BY(mutex) = false;
 
   struct member {
@@ -120,29 +112,9 @@ struct loss_notifier::state : std::enable_shared_from_this<loss_notifier::state>
     taken.splice(taken.end(), waiting, waiting.begin(),
                  std::next(waiting.begin(), static_cast<std::ptrdiff_t>(count)));
     mutex.unlock();
-    tell_from(taken.begin(), taken.end(), [&] { all_set(count); });
+    tell_from(taken.begin(), taken.end());
     taken.clear();  // what they own goes before the mutex is taken again
     mutex.lock();
-  }
-
-  // In a crew, callbacks take processors from those who have yet to tell and to signal: they come
-  // afterwards.
-  void all_set(std::size_t count) CROSSLOCK_EXCLUDES(mutex) {
-    bool none_missing = false;
-    {
-      const seam::lock_guard guard{mutex};
-      unsignalled -= count;
-      none_missing = unsignalled == 0;
-      if (none_missing) signals.fetch_add(1);
-    }
-    if (none_missing) clock.unpark(signals);
-    const time_point latest = clock.now() + put_off_max;
-    seam::park_unless(clock, signals, [&]() -> std::optional<time_point> {
-      const seam::lock_guard guard{mutex};
-      const time_point until = unsignalled == 0 ? std::min(last_told + settled, latest) : latest;
-      const bool over = working == 1 || clock.now() >= until;
-      return over ? std::nullopt : std::optional{until};
-    });
   }
 
   bool start_thread(void (state::*job)(member&)) CROSSLOCK_REQUIRES(mutex) {
@@ -194,8 +166,6 @@ bool loss_notifier::tell(loss_notice notice) {
   if (state_->closed) return false;
   const bool first = state_->waiting.empty();
   state_->waiting.splice(state_->waiting.end(), added);
-  ++state_->unsignalled;
-  state_->last_told = now;
   if (state_->working == 0) state_->start_thread(&state::work);
   state_->grow_if_stuck(now);  // who tells of many losses looks at the crew only afterwards
   return first;

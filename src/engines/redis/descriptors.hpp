@@ -15,8 +15,10 @@ namespace crosslock::redis {
 /// Waits that follow each other sooner than this are worth a listener of their own.
 inline constexpr duration closely = std::chrono::milliseconds{30};
 
-/// So long a client may keep the thread, or whoever reads, before the others hear elsewhere.
+/// So long a client may keep whoever reads, or the thread by its own connection, before the others
+/// hear elsewhere. A process that is stopped now and then, or very busy, is not meant.
 inline constexpr duration news_allowance = std::chrono::milliseconds{250};
+inline constexpr duration work_allowance = std::chrono::seconds{1};
 
 /// Something that must have been done by then; 0 is said of what is not under way.
 class under_way {

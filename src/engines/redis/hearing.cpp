@@ -325,7 +325,7 @@ void hearing::look_after(const std::shared_ptr<listener>& one, pollfd& watched) 
   one->rung.store(true);  // it is looked at again
   const listener::visit visit{*one};
   if (!visit) return;
-  const under_way work{work_by_, now + news_allowance};
+  const under_way work{work_by_, now + work_allowance};
   if (wants.descriptor < 0 || watched.revents != POLLIN) let_a_waiter_read();
   if ((watched.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
     one->commands.note_hang_up(wants.descriptor);
