@@ -10,10 +10,14 @@ import sys
 import tempfile
 import time
 import traceback
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Callable
 
 from tally import Tally
+
+
+_behind = None  # of this run, if it has two lanes
 
 
 @dataclass
@@ -49,7 +53,8 @@ def run_steps(steps):
         for step in steps:
             total.add(run_step(step))
         return total
-    lane = Behind(behind)
+    global _behind
+    lane = _behind = Behind(behind)
     try:
         for step in front:
             total.add(run_step(step))
@@ -57,7 +62,22 @@ def run_steps(steps):
         lane.finish(total)
     finally:
         lane.kill()
+        _behind = None
     return total
+
+
+@contextmanager
+def alone():
+    """Nothing is done behind meanwhile: for what tells how soon something is seen. Nothing may be
+    built within, for somebody behind may be at it."""
+    if _behind is None or _behind.process is None:
+        yield
+        return
+    os.killpg(_behind.process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.killpg(_behind.process, signal.SIGCONT)
 
 
 class Behind:

@@ -7,7 +7,7 @@ import threading
 
 import fault_table
 from build import build
-from lanes import Step
+from lanes import Step, alone
 from tally import ROOT, environment, gtest, last_counts, run
 
 for folder in ("tidy", "package", "cli", "interop"):
@@ -112,10 +112,11 @@ def faults(tally, preset, chosen, rows=EVERYDAY_ROWS):
         return
     folder = parts("faults", preset)
     patterns = ":".join([f"{name}*.{row}" for name in named for row in rows] + ["fault_stages.*"])
-    reports = gtest(tally, folder / "tests" / "crosslock-faults", [f"--gtest_filter={patterns}"],
-                    side_by_side=FAULTS_SIDE_BY_SIDE)
-    if "zookeeper" in named:
-        gtest(tally, folder / "tests" / "crosslock-faults-mutants")
+    with alone():
+        reports = gtest(tally, folder / "tests" / "crosslock-faults",
+                        [f"--gtest_filter={patterns}"], side_by_side=FAULTS_SIDE_BY_SIDE)
+        if "zookeeper" in named:
+            gtest(tally, folder / "tests" / "crosslock-faults-mutants")
     for name in named:
         print(fault_table.of(name, reports), flush=True)
 
