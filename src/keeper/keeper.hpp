@@ -50,8 +50,8 @@ class keeper {
   void extend(const std::shared_ptr<lease_record>& record, duration lease, time_point give_up);
 
   /// Leaves the line, so that nothing is left behind when it returns; if the server does not answer
-  /// within a moment, in the background.
-  void withdraw(const seam::claim& claim);
+  /// within a moment, or by then, in the background.
+  void withdraw(const seam::claim& claim, time_point until);
   /// Leaves the line in the background, until it is done or the claim's lease must have ended.
   /// `then`: behind the first try.
   void withdraw_later(const seam::claim& claim, std::function<void()> then = {});

@@ -190,10 +190,12 @@ void keeper::apply_renewal(const std::shared_ptr<lease_record>& record,
   if (const auto listener = record->listener.lock()) listener->renewed(*record, renewal);
 }
 
-void keeper::withdraw(const seam::claim& claim) {
+void keeper::withdraw(const seam::claim& claim, time_point until) {
   constexpr duration moment = std::chrono::milliseconds{50};
+  const time_point now = clock_.now();
+  if (until <= now) return withdraw_later(claim);
   try {
-    engine_->withdraw(claim, clock_.now() + std::min(moment, settings_.timeout));
+    engine_->withdraw(claim, std::min(until, now + std::min(moment, settings_.timeout)));
   } catch (const error&) {
     withdraw_later(claim);
   }

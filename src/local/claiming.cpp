@@ -11,6 +11,15 @@
 #include <utility>
 
 namespace crosslock::inner {
+namespace {
+
+/// So long a wait may go on beyond its time, to have an answer and to leave the line.
+time_point end_of_delay(const acquire_request& request) {
+  constexpr duration delay = std::chrono::milliseconds{100};
+  return request.end > time_point::max() - delay ? time_point::max() : request.end + delay;
+}
+
+}  // namespace
 
 void claiming::find_way_in(waiter& me) {
   if (line_.closed()) throw line_.client_closed();
@@ -310,7 +319,9 @@ void claiming::take(waiter& claimant, time_point now, deferred_actions& after) {
     if (!keep(claimant, grant, now)) {
       // Too late to be of use to anybody: it is given back, and claimed anew under another id,
       // which shall not find the old one in its way.
-      after.withdraw_first(claimant.record->claim, !claimant.asynchronous());
+      after.withdraw_first(
+          claimant.record->claim,
+          claimant.asynchronous() ? std::nullopt : std::optional{end_of_delay(claimant.request)});
       begin_anew(claimant.claim);
       return new_claim(claimant);
     }
@@ -356,9 +367,11 @@ void claiming::leave(waiter& claimant, observer::wait_result because, deferred_a
   claimant.left_because = because;
   if (claimant.claim.on_server) {
     // A thread that has given up leaves the line before it returns, if the server answers within a
-    // moment, and else in the background: the next it asks for shall not come before that.
+    // moment, and else in the background: the next it asks for shall not come before that. With an
+    // ask that was not answered it may have used up what a timed wait may take beyond its time.
     const bool here = !claimant.asynchronous() && because != observer::wait_result::failed;
-    after.withdraw(claimant.record->claim, here);
+    after.withdraw(claimant.record->claim,
+                   here ? std::optional{end_of_delay(claimant.request)} : std::nullopt);
   }
   finish(claimant, waiter::state::left, after);
   advance(after);

@@ -39,8 +39,8 @@ void deferred_actions::run() {
   for (loss& told : losses_) tell_loss(told);
   if (listened_) home.engine().listen_for_wanted({*listened_->name, listened_->owner});
   for (const withdrawal& each : withdrawn_) {
-    if (each.here) {
-      home.keeper().withdraw(each.claim);
+    if (each.here_until) {
+      home.keeper().withdraw(each.claim, *each.here_until);
     } else {
       home.keeper().withdraw_later(each.claim);
     }

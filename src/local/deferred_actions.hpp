@@ -27,13 +27,13 @@ class deferred_actions {
   void ask_elsewhere() { ask_elsewhere_ = true; }
   /// The engine shall tell when others wait behind this grant.
   void listen(const seam::claim& granted) { listened_ = granted; }
-  /// `here`: before the caller returns, if the server answers.
-  void withdraw(const seam::claim& claim, bool here = false) {
-    withdrawn_.push_back({claim, here});
+  /// `here_until`: before the caller returns, if the server answers within a moment, by then.
+  void withdraw(const seam::claim& claim, std::optional<time_point> here_until = std::nullopt) {
+    withdrawn_.push_back({claim, here_until});
   }
   /// The same, and nothing is asked before it has been tried.
-  void withdraw_first(const seam::claim& claim, bool here) {
-    if (here) return withdraw(claim, here);
+  void withdraw_first(const seam::claim& claim, std::optional<time_point> here_until) {
+    if (here_until) return withdraw(claim, here_until);
     withdrawn_first_.push_back(claim);
   }
   /// A wait goes on although a request failed; with none, the server answers again.
@@ -61,7 +61,7 @@ class deferred_actions {
   std::vector<std::shared_ptr<waiter>> delivered_;
   struct withdrawal {
     seam::claim claim;
-    bool here;
+    std::optional<time_point> here_until;
   };
   std::vector<withdrawal> withdrawn_;
   std::vector<seam::claim> withdrawn_first_;

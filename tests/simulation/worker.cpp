@@ -65,9 +65,8 @@ void worker::give_up(const checker::claim_record& story, const error& why) {
 void worker::judge_patience(time_point asked, duration patience) {
   using namespace std::chrono_literals;
   if (!home_.going() || patience == duration::max() || home_.frozen_since(asked)) return;
-  // A request has 100 ms to succeed at all, and one that leaves the line behind it 50 ms.
   const duration late = now() - asked - patience;
-  if (late > 155ms + 8 * play_.wake_delay) {
+  if (late > 105ms + 8 * play_.wake_delay) {
     stage_.complain("I11: process ", home_.number(), " was kept ", late.count(),
                     " ns beyond its patience");
   }
