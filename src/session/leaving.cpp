@@ -71,6 +71,7 @@ void remove_unknown(claim_environment& at, const standing_ref& one, const hearer
   }
   all.back().then = [&at, one, found, then, last = all.back().then](response& said) {
     last(said);
+    if (said.ok() && found->empty()) said.what = response::result::missing;  // gone already
     if (said.cut_off() || found->empty()) return finish_removal(at, one, said, then);
     try {
       remove_each(at, one, *found, then);

@@ -121,11 +121,35 @@ TEST_F(session_engine, what_nobody_has_removed_for_sure_is_removed_after_the_rec
 }
 
 TEST_F(session_engine, a_release_that_is_cut_off_is_answered_by_the_next_connection) {
-  for (const bool carried_out : {false, true}) {
+  const auto held = served(claim(1));
+  wire.cut_next = true;
+  EXPECT_EQ(release(held), seam::release_answer::released);
+  EXPECT_EQ(places(), 0U);
+}
+
+/// It may have been the first try's doing, or that of somebody who broke the lock.
+TEST_F(session_engine, a_release_that_finds_nothing_on_the_next_connection_is_unknown) {
+  const auto held = served(claim(1));
+  wire.cut_next = true;
+  wire.carry_out_cut = true;
+  try {
+    release(held);
+    ADD_FAILURE() << "it is not known whose doing it was";
+  } catch (const error& why) {
+    EXPECT_TRUE(why.outcome_unknown());
+  }
+  EXPECT_EQ(places(), 0U);
+}
+
+/// While a downgrade is not answered its place is not known, and has to be looked for.
+TEST_F(session_engine, a_release_that_looks_for_its_place_and_finds_none_is_not_released) {
+  for (const bool removed : {false, true}) {
     const auto held = served(claim(1));
-    wire.cut_next = true;
-    wire.carry_out_cut = carried_out;
-    EXPECT_EQ(release(held), seam::release_answer::released);
+    seam::renewal shared{.held = held.granted, .share = true};
+    tested.renew({&shared, 1}, seam::real_clock().now() + 1s);
+    if (removed) wire.nodes.clear();  // by somebody's hand
+    EXPECT_EQ(release(held),
+              removed ? seam::release_answer::not_owner : seam::release_answer::released);
     EXPECT_EQ(places(), 0U);
   }
 }

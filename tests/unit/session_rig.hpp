@@ -134,6 +134,10 @@ class small_tree final : public tree {
       }
       said.names = name_list{names};
     } else if (what.what == request::kind::transaction) {  // a holder's last word
+      if (!nodes.contains(what.changes.front().path)) {
+        said.what = response::result::missing;
+        return said;
+      }
       change_node(what.changes.front().path, event::kind::written);
       change_node(what.changes.back().path, event::kind::erased);
     } else if (what.what != request::kind::sync && found == nodes.end()) {
@@ -260,7 +264,11 @@ class small_engine final : public engine {
   std::shared_ptr<asking> way_of(const standing_ref& mine, asking::told then) override {
     return std::make_shared<asking_line>(environment_, mine, std::move(then));
   }
-  void share(seam::renewal&, time_point) override {}
+  /// Nobody hears whether it was done.
+  void share(seam::renewal& item, time_point) override {
+    const seam::lock_guard guard{table_.mutex};
+    table_.find(item.held.owner)->replacing = true;
+  }
 
   const seam::traits traits_{.name = "small", .lease_is_session = true};
 };

@@ -148,7 +148,10 @@ bool nodes::remove_unknown(claim_environment& at, const standing_ref& mine,
   std::vector<tree::asked> all;
   all.push_back({sync(mine->name_path), nullptr});
   all.push_back({read(mine->name_path), [this, &at, mine, then](response& said) {
-                   if (!holds(*mine, said)) return finish_removal(at, mine, said, then);
+                   if (!holds(*mine, said)) {
+                     if (said.ok()) said.what = response::result::missing;  // somebody else's
+                     return finish_removal(at, mine, said, then);
+                   }
                    {
                      const seam::lock_guard guard{at.table.mutex};
                      mine->node = mine->name_path;
