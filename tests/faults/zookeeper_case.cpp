@@ -2,6 +2,7 @@
 #include "faults/zookeeper_case.hpp"
 
 #include <algorithm>
+#include <iostream>
 
 namespace crosslock::faults {
 
@@ -27,5 +28,12 @@ zookeeper_three::zookeeper_three() : zookeeper_three{conformance::shared_zookeep
 zookeeper_three::zookeeper_three(servers::zookeeper_ensemble& three)
     : zookeeper_case{std::vector<servers::zookeeper_server*>{&three[0], &three[1], &three[2]}},
       three_{three} {}
+
+void zookeeper_three::TearDown() {
+  for (std::size_t which = 0; HasFailure() && which < servers::zookeeper_ensemble::size; ++which) {
+    const servers::zookeeper_server& each = three_[which];
+    std::cerr << "server " << which << " is now '" << each.mode() << "'\n" << each.log() << '\n';
+  }
+}
 
 }  // namespace crosslock::faults

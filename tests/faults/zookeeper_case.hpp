@@ -89,6 +89,8 @@ class zookeeper_alone : private own_zookeeper, public zookeeper_case {
 class zookeeper_three : public zookeeper_case {
  protected:
   zookeeper_three();
+  /// A case that has failed shows what the servers say of their elections.
+  void TearDown() override;
 
   servers::zookeeper_ensemble& three() { return three_; }
   /// Of a process that knows this server only.

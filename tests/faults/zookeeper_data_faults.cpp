@@ -227,5 +227,28 @@ TEST_F(zookeeper_faults, F14_a_name_that_another_library_uses_otherwise_is_a_con
   }
 }
 
+/// The server sweeps its empty folders away one by one, and whoever queues needs only one of them.
+TEST_F(zookeeper_faults, F14_a_semaphore_of_which_one_folder_is_left_is_still_a_semaphore) {
+  using kind = servers::zookeeper_talk::kind;
+  const client locks = connect(steady);
+  const std::string name = testbed().root() + "/name";
+  const std::string id = "_c_01234567-89ab-cdef-0123-456789abcdef";
+  const std::vector<std::pair<std::string, std::string>> left{{"/locks", id + "-p1-lock-"},
+                                                              {"/leases", id + "-lease-"}};
+  for (const auto& [folder, claim] : left) {
+    SCOPED_TRACE(folder);
+    servers::zookeeper_talk other = testbed().talk();
+    other.remove_tree(name);
+    other.create(name);
+    other.create(name + folder);
+    const std::string node =
+        other.create(name + folder + "/" + claim, {}, kind::ephemeral_sequential);
+    mutex lock{locks, "name"};
+    EXPECT_EQ(code_of([&] { (void)lock.try_acquire(); }), errc::conflict);
+    other.remove(node);
+    EXPECT_TRUE(lock.try_acquire()) << "empty folders keep nobody out";
+  }
+}
+
 }  // namespace
 }  // namespace crosslock::faults

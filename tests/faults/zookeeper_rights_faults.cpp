@@ -1,6 +1,7 @@
 // Rights that others take away and give back, and what the rest of a client has to do with it.
 #include "faults/zookeeper_case.hpp"
 
+#include <cstdio>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -21,7 +22,7 @@ class zookeeper_with_rights : public zookeeper_alone {
     return talk;
   }
   void set_rights(servers::zookeeper_talk& as, const std::string& path, std::int32_t which) {
-    as.set_rights(testbed().root() + path, which, "world", "anyone");
+    as.set_rights(testbed().root() + path, which, {{"world", "anyone"}});
   }
 };
 
@@ -92,6 +93,26 @@ TEST_F(zookeeper_with_another_hash, F33_rights_are_written_as_the_servers_hash_p
     EXPECT_TRUE(mutex(others, "name").try_acquire());
     EXPECT_TRUE(mutex(others, "other/name").try_acquire());
   }
+}
+
+/// Sessions are numbered, so anybody can tell the next one's node, and by its rights whom our claims
+/// would name as their owner.
+TEST_F(zookeeper_faults, F33_a_node_put_in_the_place_of_a_sessions_own_is_not_believed) {
+  { const client locks = connect(steady); }  // the parents are there
+  servers::zookeeper_talk stranger = testbed().talk();
+  const std::string sessions = testbed().root() + "/crosslock:/sessions/";
+  std::vector<std::string> traps;
+  for (std::int64_t next = 1; next <= 4; ++next) {
+    char id[17];
+    std::snprintf(id, sizeof id, "%016llx",
+                  static_cast<unsigned long long>(stranger.session().id + next));
+    traps.push_back(stranger.create(sessions + id));
+    stranger.set_rights(traps.back(), 31,
+                        {{"world", "anyone"}, {"digest", "crosslock:somebody else's"}});
+  }
+  EXPECT_EQ(code_of([&] { connect(steady); }), errc::denied);
+  for (const std::string& each : traps) stranger.remove(each);
+  EXPECT_TRUE(mutex(connect(steady), "name").try_acquire());
 }
 
 TEST_F(zookeeper_faults, F14_a_node_that_was_removed_is_lost_at_a_downgrade) {

@@ -160,6 +160,25 @@ TEST_F(zookeeper_sessions, F17_a_session_that_came_back_too_short_for_use_is_fol
   EXPECT_TRUE(eventually([&] { return code() == errc{}; }));
 }
 
+/// To close a session the client library waits for its server.
+TEST_F(zookeeper_sessions, F7_giving_up_a_session_beside_a_stopped_server_keeps_nobody_waiting) {
+  constexpr duration timeout = 300ms;
+  const client locks = connect(steady, impatient(timeout));
+  mutex lock{locks, "name"};
+  const auto code = [&] { return code_of([&] { (void)lock.try_acquire(); }); };
+  restart_with_sessions_of("700");  // too short for use: it is given up, and another one tried
+  ASSERT_TRUE(eventually([&] { return code() == errc::invalid_url; }));
+  server().stop();
+  duration longest{};
+  for (const time_point until = now() + 3s; now() < until; sleep_for_real(1ms)) {
+    const time_point asked = now();
+    EXPECT_NE(code(), errc{});
+    longest = std::max<duration>(longest, now() - asked);
+  }
+  server().go_on();
+  EXPECT_LE(longest, timeout + stall);
+}
+
 /// With strategy=single the name itself is the node: what a lagging server shows of it may be the
 /// holder before.
 TEST_F(zookeeper_faults, F4_with_one_node_for_all_a_lost_answer_is_looked_for_behind_a_sync) {

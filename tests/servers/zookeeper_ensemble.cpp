@@ -30,6 +30,9 @@ zookeeper_options zookeeper_ensemble::options_of(std::size_t which, zookeeper_op
   // Ten seconds to come together, two without a word until somebody counts as gone.
   how.settings.emplace_back("initLimit", "50");
   how.settings.emplace_back("syncLimit", "10");
+  // Who elects whom, and when: for a case that fails.
+  how.machine.emplace_back("-Dorg.slf4j.simpleLogger.showDateTime=true");
+  how.machine.emplace_back("-Dorg.slf4j.simpleLogger.log.org.apache.zookeeper.server.quorum=info");
   std::string led;
   for (std::size_t peer = 0; peer < size; ++peer) {
     const auto [quorum, election] = ports_[peer];

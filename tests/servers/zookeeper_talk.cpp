@@ -198,9 +198,11 @@ void zookeeper_talk::authenticate(const std::string& name, const std::string& pa
 }
 
 void zookeeper_talk::set_rights(const std::string& path, std::int32_t perms,
-                                const std::string& scheme, const std::string& id) {
+                                const std::vector<identity>& whose) {
   jute_writer body;
-  body.text(path).number(1).number(perms).text(scheme).text(id).number(-1);
+  body.text(path).number(static_cast<std::int32_t>(whose.size()));
+  for (const auto& [scheme, id] : whose) body.number(perms).text(scheme).text(id);
+  body.number(-1);
   ask(jute_op::set_acl, body, path);
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace crosslock::servers {
@@ -78,9 +79,10 @@ class zookeeper_talk {
   std::vector<std::string> below(const std::string& path);
   /// As user `name`.
   void authenticate(const std::string& name, const std::string& password);
-  /// From now on that node has these rights and no others: `perms` for one identity.
-  void set_rights(const std::string& path, std::int32_t perms, const std::string& scheme,
-                  const std::string& id);
+  /// From now on that node has these rights and no others: `perms` for each identity, a scheme and
+  /// an id.
+  using identity = std::pair<std::string, std::string>;
+  void set_rights(const std::string& path, std::int32_t perms, const std::vector<identity>& whose);
   /// Ends the session, for every connection that takes part in it.
   void close();
   /// Hangs up; the session goes on until its time is over.

@@ -179,7 +179,7 @@ TEST_F(zookeeper_proxy_test, rights_that_were_taken_are_missed_by_all_but_the_su
   zookeeper_server strict{{.machine = {servers::with_super_user()}}};
   zookeeper_talk talk{strict.address()};
   talk.create("/a");
-  talk.set_rights("/a", 0, "world", "anyone");
+  talk.set_rights("/a", 0, {{"world", "anyone"}});
   EXPECT_THROW(talk.get("/a"), zookeeper_refusal);
   talk.authenticate("super", servers::super_password);
   EXPECT_EQ(talk.get("/a").data, "");

@@ -60,8 +60,7 @@ connection::connection(connection_settings how, seam::clock& clock, session_list
       access_{std::make_unique<access>(how_.user, how_.password, clock)},
       bell_{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)},
       pulse_{timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC)},
-      take_down_{[this](event news)
-                     CROSSLOCK_REQUIRES(mutex_) { arrived_.push_back({.news = std::move(news)}); }},
+      take_down_{[this](event news) { take_down({.news = std::move(news)}); }},
       proof_{how_.tick} {
   if (bell_ < 0 || pulse_ < 0) {
     if (bell_ >= 0) ::close(bell_);
@@ -127,12 +126,50 @@ void connection::make_handle() {
   introduce(access_->own_credentials);
 }
 
+/// To close a session the library waits for its server, up to some seconds. The number that it draws
+/// for that request is not guarded by `statics`: should two clients draw the same one nothing
+/// happens, for a number is only compared with that of the answer on the same connection.
 void connection::drop_handle() noexcept {
   if (handle_ == nullptr) return;
-  zookeeper_close(handle_);
-  handle_ = nullptr;
+  _zhandle* const old = std::exchange(handle_, nullptr);
   descriptor_ = -1;
   state_ = standing::none;
+  apart_ = true;
+  {
+    const seam::unlocked meanwhile{mutex_};
+    zookeeper_close(old);
+  }
+  rejoin();
+}
+
+/// What it wants to be woken for. Without a connection it looks for one, and resolves the names of
+/// the servers before: that may take its time.
+int connection::show_interest(int& interest, timeval& patience) {
+  descriptor_ = -1;
+  if (state_ == standing::connected) {
+    return zookeeper_interest(handle_, &descriptor_, &interest, &patience);
+  }
+  _zhandle* const ours = handle_;
+  int descriptor = -1;
+  int code = ZOK;
+  apart_ = true;
+  {
+    const seam::unlocked meanwhile{mutex_};
+    code = zookeeper_interest(ours, &descriptor, &interest, &patience);
+  }
+  rejoin();
+  descriptor_ = descriptor;
+  return code;
+}
+
+void connection::take_down(arrival what) {
+  (apart_ ? arrived_apart_ : arrived_).push_back(std::move(what));
+}
+
+void connection::rejoin() {
+  apart_ = false;
+  for (arrival& one : arrived_apart_) arrived_.push_back(std::move(one));
+  arrived_apart_.clear();
 }
 
 /// The library moves from state to state only within its own functions; after each call of one we
@@ -171,7 +208,7 @@ void connection::tend(time_point now) {
   if (refusal_) return try_again_after_refusal(now);
   if (state_ == standing::ended) drop_handle();
   if (handle_ == nullptr) {
-    if (now >= handle_again_at_) make_handle();
+    if (now >= handle_again_at_ && !closing_) make_handle();
     return;
   }
   if (state_ != standing::connected) return give_up_attempt(now);

@@ -30,6 +30,7 @@
 #include <vector>
 
 struct _zhandle;
+struct timeval;
 
 namespace crosslock::zookeeper {
 
@@ -89,8 +90,6 @@ class connection final : public tree {
   struct completions;
   enum class standing { none, connecting, associating, connected, ended };
 
-  void make_handle() CROSSLOCK_REQUIRES(mutex_);
-  void drop_handle() noexcept CROSSLOCK_REQUIRES(mutex_);
   void submit(asked& one) CROSSLOCK_REQUIRES(mutex_);
   int submit_transaction(const request& what, pending* waits) CROSSLOCK_REQUIRES(mutex_);
   void note_state(time_point before) CROSSLOCK_REQUIRES(mutex_);
@@ -98,7 +97,8 @@ class connection final : public tree {
   void session_goes_on() CROSSLOCK_REQUIRES(mutex_);
   void end_session() CROSSLOCK_REQUIRES(mutex_);
   void make_session_node() CROSSLOCK_REQUIRES(mutex_);
-  void learn_rights(const std::string& path) CROSSLOCK_REQUIRES(mutex_);
+  void learn_rights(const std::string& path, bool made_just_now) CROSSLOCK_REQUIRES(mutex_);
+  void refuse_session(error why) CROSSLOCK_REQUIRES(mutex_);
   void submit_rights_question(const std::string& path, hearer then) CROSSLOCK_REQUIRES(mutex_);
   void make_ancestors(const std::string& path) CROSSLOCK_REQUIRES(mutex_);
   void tend(time_point now) CROSSLOCK_REQUIRES(mutex_);
@@ -122,11 +122,16 @@ class connection final : public tree {
   void ring() noexcept CROSSLOCK_REQUIRES(mutex_);
   std::string session_node() const CROSSLOCK_REQUIRES(mutex_);
   [[noreturn]] void refuse_unconnected() const CROSSLOCK_REQUIRES(mutex_);
+  void take_down(arrival what) CROSSLOCK_NO_ANALYSIS;
+  void rejoin() CROSSLOCK_REQUIRES(mutex_);
   // These let go of the mutex for a while.
+  void make_handle() CROSSLOCK_REQUIRES(mutex_);
+  void drop_handle() noexcept CROSSLOCK_REQUIRES(mutex_);
+  int show_interest(int& interest, timeval& patience) CROSSLOCK_REQUIRES(mutex_);
   void drive_once(time_point until) CROSSLOCK_REQUIRES(mutex_);
   void poll_once(time_point until) CROSSLOCK_REQUIRES(mutex_);
   void deliver() CROSSLOCK_REQUIRES(mutex_);
-  void rest() CROSSLOCK_REQUIRES(mutex_);
+  void rest(bool callers) CROSSLOCK_REQUIRES(mutex_);
 
   std::vector<response> call_once(std::vector<request> requests, bool harmless, time_point give_up);
   void own_thread();
@@ -194,6 +199,10 @@ class connection final : public tree {
   seam::park_word owner_word_{0};
   seam::park_word seat_word_{0};
   std::atomic<int> expected_news_{0};
+
+  // Of whoever has the seat.
+  bool apart_ = false;  ///< calls the library without the mutex: nobody else can, ...
+  std::deque<arrival> arrived_apart_;  ///< ... and this is what it says meanwhile
 };
 
 }  // namespace crosslock::zookeeper

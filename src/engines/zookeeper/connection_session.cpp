@@ -87,40 +87,49 @@ void connection::make_session_node() {
                if (session_ != mine || closing_ || state_ != standing::connected) return;
                if (said.ok()) note_server_time(said.facts.made_at_ms, clock_.now());
                if (said.ok() || said.exists_already()) {
-                 learn_rights(path);
+                 learn_rights(path, said.ok());
                } else if (said.no_node() && ++session_node_tries_ < 8) {
                  make_ancestors(path);
                  make_session_node();
                } else if (said.no_node()) {
                  const response& why = ancestor_failure_ ? *ancestor_failure_ : said;
-                 refusal_ = error_in(why, "create " + path, how_.shown);
-                 for (flight* one : parked_) wake(*one);
+                 refuse_session(error_in(why, "create " + path, how_.shown));
                } else if (!said.cut_off()) {
-                 refusal_ = error_in(said, "create " + path, how_.shown);
-                 for (flight* one : parked_) wake(*one);
+                 refuse_session(error_in(said, "create " + path, how_.shown));
                }
              }};
   submit(make);
 }
 
-/// How the server writes us in rights, once for all sessions.
-void connection::learn_rights(const std::string& path) {
+void connection::refuse_session(error why) {
+  refusal_ = std::move(why);
+  for (flight* one : parked_) wake(*one);
+}
+
+/// How the server writes us in rights, once for all sessions. A node that was there already may be
+/// somebody else's, who would write our rights for us.
+void connection::learn_rights(const std::string& path, bool made_just_now) {
   const auto be_ready = [this]() CROSSLOCK_REQUIRES(mutex_) {
     session_node_made_ = true;
     for (flight* one : parked_) wake(*one);
   };
-  if (access_->known()) return be_ready();
+  if (made_just_now && access_->known()) return be_ready();
   const session_number mine = session_;
   submit_rights_question(path, [this, mine, path, be_ready](response& said) {
     const seam::lock_guard guard{mutex_};
     if (session_ != mine || closing_ || state_ != standing::connected || said.cut_off()) return;
+    if (!said.ok()) {
+      return refuse_session(error_in(said, "read the rights of " + path, how_.shown));
+    }
+    if (said.facts.owner != session_id_) {
+      return refuse_session(make_error(
+          errc::denied, how_.shown + ": somebody else has made " + path + ": remove it"));
+    }
     if (access_->known()) return be_ready();
-    refusal_ = said.ok() ? make_error(errc::denied,
-                                      how_.shown + ": the rights of " + path +
-                                          " do not name the users that were introduced: do the "
-                                          "servers have a digest authentication of their own?")
-                         : error_in(said, "read the rights of " + path, how_.shown);
-    for (flight* one : parked_) wake(*one);
+    refuse_session(
+        make_error(errc::denied, how_.shown + ": the rights of " + path +
+                                     " do not name the users that were introduced: do the "
+                                     "servers have a digest authentication of their own?"));
   });
 }
 

@@ -64,9 +64,8 @@ void connection::poll_once(time_point until) {
   const time_point before = clock_.now();
   int interest = 0;
   timeval patience{1, 0};
-  descriptor_ = -1;
   if (handle_ != nullptr) {
-    note_refusal(zookeeper_interest(handle_, &descriptor_, &interest, &patience));
+    note_refusal(show_interest(interest, patience));
     note_state(before);
     if (!arrived_.empty() || (state_ == standing::ended && !refusal_)) return;
   }
@@ -359,11 +358,12 @@ void connection::expect_news(int more) noexcept {
   if (!seat_.taken()) offer_seat();
 }
 
-void connection::rest() {
+void connection::rest(bool callers) {
   const std::uint32_t seen = owner_word_.load();
   if (owner_wanted_) return;
-  // Whoever has the seat wakes it when leaving; callers who come and go should not have to.
-  owner_sleeps_ = seat_.taken();
+  // Whoever has the seat wakes it when leaving; callers who come and go should not have to, each
+  // time that one of them happens to be there.
+  owner_sleeps_ = !callers && seat_.taken();
   const duration longest = owner_sleeps_ ? idle_longest : out_of_the_way;
   {
     const seam::unlocked meanwhile{mutex_};
@@ -381,7 +381,7 @@ void connection::own_thread() {
     seen_calls = calls_;
     if ((callers && !owner_wanted_) || !seat_.take()) {
       owner_wanted_ = false;
-      rest();
+      rest(callers);
       continue;
     }
     owner_wanted_ = false;

@@ -51,12 +51,11 @@ struct connection::completions {
   static pending* of(const void* data) {
     return const_cast<pending*>(static_cast<const pending*>(data));
   }
-  // Called by the library alone, which we call with the mutex: clang does not see that far.
-  static void arrive(pending* waits, int code) CROSSLOCK_NO_ANALYSIS {
+  static void arrive(pending* waits, int code) {
     waits->said.what = result_of(code);
     waits->said.code = code;
     connection* const home = waits->home;
-    home->arrived_.push_back({.answered = std::unique_ptr<pending>{waits}});
+    home->take_down({.answered = std::unique_ptr<pending>{waits}});
   }
   static void nothing(int code, const void* data) { arrive(of(data), code); }
   static void path(int code, const char* path, const void* data) {
@@ -84,8 +83,14 @@ struct connection::completions {
     }
     arrive(of(data), code);
   }
-  static void rights(int code, ACL_vector* written, Stat*, const void* data) CROSSLOCK_NO_ANALYSIS {
-    if (code == ZOK && written != nullptr) of(data)->home->access_->learn(*written);
+  /// Who made the node is known by its session alone: others may have put one there.
+  static void rights(int code, ACL_vector* written, Stat* stat,
+                     const void* data) CROSSLOCK_NO_ANALYSIS {
+    if (code == ZOK && written != nullptr) {
+      connection& home = *of(data)->home;
+      of(data)->said.facts = facts_of(stat);
+      if (of(data)->said.facts.owner == home.session_id_) home.access_->learn(*written);
+    }
     arrive(of(data), code);
   }
   static void names(int code, const String_vector* names, const void* data) {

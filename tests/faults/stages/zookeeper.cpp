@@ -285,7 +285,7 @@ class zookeeper_stage_with_rights final : private zookeeper_of_its_own, public z
     servers::zookeeper_talk admin = administrator();
     if (which == 0) nodes_ = admin.below(testbed().root());
     for (const std::string& each : nodes_) {
-      if (admin.exists(each)) admin.set_rights(each, which, "world", "anyone");
+      if (admin.exists(each)) admin.set_rights(each, which, {{"world", "anyone"}});
     }
   }
 
