@@ -18,19 +18,27 @@ core::core(opening_plan plan, seam::clock& clock) : client_context{plan.settings
 }
 
 std::shared_ptr<core> core::make(opening_plan plan, seam::clock& clock) {
-  return {new core{std::move(plan), clock}, [](core* ended) {
-            if (ended->inherited_by_fork() || !ended->keeper().on_own_thread()) {
-              delete ended;
-              return;
-            }
-            // An event brought the last owner to one of the keeper's threads, which must go on to
-            // its end before it can be joined.
-            try {
-              ended->clock().start("crosslock-end", [ended] { delete ended; })->detach();
-            } catch (const std::exception&) {
-              // No thread is to be had, and this one cannot do it: nobody uses it, it stays.
-            }
-          }};
+  std::shared_ptr<core> made{
+      new core{std::move(plan), clock}, [](core* ended) {
+        if (ended->inherited_by_fork() || !ended->keeper().on_own_thread()) {
+          delete ended;
+          return;
+        }
+        // An event brought the last owner to one of the keeper's threads, which must go on to
+        // its end before it can be joined.
+        try {
+          ended->clock().start("crosslock-end", [ended] { delete ended; })->detach();
+        } catch (const std::exception&) {
+          // No thread is to be had, and this one cannot do it: nobody uses it, it stays.
+        }
+      }};
+  made->owned_.store(true, std::memory_order_release);
+  return made;
+}
+
+std::shared_ptr<client_context> core::alive() noexcept {
+  if (!owned_.load(std::memory_order_acquire)) return nullptr;
+  return weak_from_this().lock();
 }
 
 core::~core() {
@@ -200,8 +208,8 @@ void core::withdraw_unknown(const seam::claim& claim) {
 }
 
 void core::answered(const seam::claim& claim, const seam::answer& answer) noexcept {
-  const auto alive = weak_from_this().lock();
-  if (!alive) return;
+  const auto self = alive();
+  if (!self) return;
   for (const auto& line : lines_named(*claim.name)) {
     if (line->answered(claim.owner, answer)) return;
   }
@@ -210,8 +218,8 @@ void core::answered(const seam::claim& claim, const seam::answer& answer) noexce
 }
 
 void core::granted(const seam::grant& grant) noexcept {
-  const auto alive = weak_from_this().lock();
-  if (!alive) return;
+  const auto self = alive();
+  if (!self) return;
   for (const auto& line : lines_named(*grant.name)) {
     if (line->granted(grant)) return;
   }
@@ -219,24 +227,24 @@ void core::granted(const seam::grant& grant) noexcept {
 }
 
 void core::look_again(seam::claim_key key) noexcept {
-  const auto alive = weak_from_this().lock();
-  if (!alive) return;
+  const auto self = alive();
+  if (!self) return;
   for (const auto& line : lines_named(key.name)) {
     if (line->look_again(key.owner)) return;
   }
 }
 
 void core::wanted(seam::claim_key key) noexcept {
-  const auto alive = weak_from_this().lock();
-  if (!alive) return;
+  const auto self = alive();
+  if (!self) return;
   for (const auto& line : lines_named(key.name)) {
     if (line->wanted(key.owner)) return;
   }
 }
 
 void core::failed(seam::claim_key key, const error& why) noexcept {
-  const auto alive = weak_from_this().lock();
-  if (!alive) return;
+  const auto self = alive();
+  if (!self) return;
   for (const auto& line : lines_named(key.name)) {
     if (line->failed(key.owner, why)) return;
   }
@@ -249,8 +257,8 @@ void core::failed(seam::claim_key key, const error& why) noexcept {
 }
 
 void core::session_cut() noexcept {
-  const auto alive = weak_from_this().lock();
-  if (alive) keeper().session_cut();
+  const auto self = alive();
+  if (self) keeper().session_cut();
 }
 
 void core::suspended(const error& why) noexcept {
@@ -262,8 +270,8 @@ void core::resumed() noexcept {
 }
 
 void core::cell_changed(const lock_name& name) noexcept {
-  const auto alive = weak_from_this().lock();
-  if (alive) rouse_all(cell_watches_.changed(name));
+  const auto self = alive();
+  if (self) rouse_all(cell_watches_.changed(name));
 }
 
 void core::rouse_all(const std::vector<seam::park_word*>& words) noexcept {

@@ -9,6 +9,7 @@
 
 #include <crosslock/hold.hpp>
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -68,6 +69,9 @@ class core final : public client_context, public seam::engine_events {
   void resumed() noexcept override;
 
  private:
+  /// Keeps it alive for the time of an event. Null when it ends, or has no owner yet: its engine has
+  /// a thread that reports before anybody has asked for anything.
+  std::shared_ptr<client_context> alive() noexcept;
   std::vector<std::shared_ptr<line>> lines_named(const lock_name& name);
   std::vector<std::shared_ptr<line>> all_lines();
   std::shared_ptr<line> add_line(const seam::name_ref& name, bool common)
@@ -76,6 +80,7 @@ class core final : public client_context, public seam::engine_events {
   void withdraw_unknown(const seam::claim& claim);
   void strip_prefix(lock_info& info) const;
 
+  std::atomic<bool> owned_{false};
   inner::cell_watches cell_watches_;
 
   seam::mutex mutex_;

@@ -4,6 +4,8 @@
 // then.
 #include "session/engine.hpp"
 
+#include "engine/own_text.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -63,7 +65,8 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   mine->way.missing.store(1);
   const standing_ref here = stand(claim);
   way_of(here, [mine, &clock = clock_](const asking::outcome& result) {
-    mine->result = result;
+    const auto* why = std::get_if<error>(&result);
+    mine->result = why != nullptr ? asking::outcome{seam::with_own_text(*why)} : result;
     mine->way.missing.store(0, std::memory_order_release);
     mine->way.word.fetch_add(1);
     clock.unpark(mine->way.word);
@@ -78,7 +81,7 @@ seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
     throw environment_.words.make_error(
         errc::timed_out, environment_.wire.shown() + " did not answer in time", true);
   }
-  if (const auto* why = std::get_if<error>(&*mine->result)) throw error{*why};
+  if (const auto* why = std::get_if<error>(&*mine->result)) throw seam::with_own_text(*why);
   return std::get<seam::answer>(*mine->result);
 }
 

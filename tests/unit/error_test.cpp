@@ -1,3 +1,5 @@
+#include "engine/own_text.hpp"
+
 #include <crosslock/error.hpp>
 
 #include <gtest/gtest.h>
@@ -89,6 +91,18 @@ TEST(error, it_is_caught_as_a_system_error) {
   } catch (const std::system_error& caught) {
     EXPECT_EQ(caught.code(), errc::denied);
   }
+}
+
+TEST(error, for_another_thread_it_has_a_text_of_its_own) {
+  const error first{
+      errc::denied, "x: y", {.engine = "small", .native_code = 7, .outcome_unknown = true}};
+  const error second = seam::with_own_text(first);
+  EXPECT_STREQ(second.what(), first.what());
+  EXPECT_NE(second.what(), first.what()) << "the same bytes, elsewhere";
+  EXPECT_EQ(second.which(), errc::denied);
+  EXPECT_EQ(second.engine(), "small");
+  EXPECT_EQ(second.native_code(), 7);
+  EXPECT_TRUE(second.outcome_unknown());
 }
 
 }  // namespace

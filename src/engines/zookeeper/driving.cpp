@@ -4,6 +4,8 @@
 #include "engines/zookeeper/arrival.hpp"
 #include "engines/zookeeper/connection.hpp"
 
+#include "engine/own_text.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -230,7 +232,7 @@ void connection::wait_until(time_point give_up, const std::function<bool()>& rea
   ride(mine, give_up, [&]() CROSSLOCK_REQUIRES(mutex_) { return refusal_ || ready(); });
   if (ready()) return;
   if (closing_) throw make_error(errc::closed, "the client was closed");
-  if (refusal_) throw error{*refusal_};
+  if (refusal_) throw seam::with_own_text(*refusal_);
   refuse_unconnected();
 }
 
@@ -249,7 +251,7 @@ void connection::refuse_unconnected() const {
 void connection::send(std::span<asked> requests, session_number session) {
   const seam::lock_guard guard{mutex_};
   if (closing_) throw make_error(errc::closed, "the client was closed");
-  if (refusal_) throw error{*refusal_};
+  if (refusal_) throw seam::with_own_text(*refusal_);
   if (state_ != standing::connected) refuse_unconnected();
   if (session != 0 && (session_id_ == 0 || session != session_)) {
     throw make_error(errc::unreachable, how_.shown + ": the session has ended");
@@ -358,12 +360,11 @@ void connection::expect_news(int more) noexcept {
   if (!seat_.taken()) offer_seat();
 }
 
-void connection::rest(bool callers) {
+void connection::rest() {
   const std::uint32_t seen = owner_word_.load();
   if (owner_wanted_) return;
-  // Whoever has the seat wakes it when leaving; callers who come and go should not have to, each
-  // time that one of them happens to be there.
-  owner_sleeps_ = !callers && seat_.taken();
+  // Whoever has the seat wakes it when leaving; callers who come and go should not have to.
+  owner_sleeps_ = seat_.taken();
   const duration longest = owner_sleeps_ ? idle_longest : out_of_the_way;
   {
     const seam::unlocked meanwhile{mutex_};
@@ -381,7 +382,7 @@ void connection::own_thread() {
     seen_calls = calls_;
     if ((callers && !owner_wanted_) || !seat_.take()) {
       owner_wanted_ = false;
-      rest(callers);
+      rest();
       continue;
     }
     owner_wanted_ = false;
