@@ -57,10 +57,10 @@ class heard_events final : public seam::engine_events {
     changed_.wait_for(lock, within, [&] { return find() != granted_.end(); });
     return find() == granted_.end() ? std::nullopt : std::optional{*find()};
   }
-  bool await_wanted(const owner_id& owner, duration within) {
+  bool await_wanted(const owner_id& owner, duration within, std::ptrdiff_t times = 1) {
     std::unique_lock lock{mutex_};
     return changed_.wait_for(lock, within,
-                             [&] { return std::ranges::find(wanted_, owner) != wanted_.end(); });
+                             [&] { return std::ranges::count(wanted_, owner) >= times; });
   }
 
   bool await_cell(const std::string& name, int times, duration within) {

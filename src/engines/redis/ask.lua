@@ -207,6 +207,7 @@ end
 local known = record()
 if known and pad(known) > add(FENCE_MAX, 0 - BLOCK) then return exhausted end
 ticket = next_ticket()
+somebody_waits()  -- those whose places have ended are not counted
 redis.call('ZADD', line_key, ticket, member)
 live_on(line_key, offer + 500)
 -- A ticket in the future, where the clock was put back, says nothing about when the place ends.
