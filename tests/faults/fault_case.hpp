@@ -17,9 +17,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace crosslock::faults {
@@ -46,6 +48,33 @@ constexpr bool sanitized = false;
 std::int64_t resident_bytes();
 
 inline time_point now() { return seam::real_clock().now(); }
+
+/// Threads of a case. They are told to stop, and joined, at the end of its scope at the latest, also
+/// when the case itself has failed with an exception; one in a thread fails the case, not the run.
+class case_threads {
+ public:
+  void start(std::function<void(std::stop_token)> body) {
+    threads_.emplace_back([body = std::move(body)](std::stop_token stop) {
+      try {
+        body(std::move(stop));
+      } catch (const std::exception& why) {
+        ADD_FAILURE() << "a thread of the case ended with: " << why.what();
+      }
+    });
+  }
+  /// Waits for all of them, until each has ended by itself.
+  void join() {
+    for (std::jthread& each : threads_) each.join();
+    threads_.clear();
+  }
+  void stop() {
+    for (std::jthread& each : threads_) each.request_stop();
+    join();
+  }
+
+ private:
+  std::vector<std::jthread> threads_;
+};
 
 template <class Question>
 bool eventually(Question&& question, duration within = 20s) {

@@ -1,8 +1,6 @@
 // Races between pushes, asks and withdrawals, each forced by holding messages back on the wire.
 #include "faults/redis_case.hpp"
 
-#include <atomic>
-#include <thread>
 #include <utility>
 
 namespace crosslock::faults {
@@ -226,12 +224,11 @@ TEST_F(redis_races, F31_a_lost_wanted_is_made_good) {
                   .matches = proxy::is_push(),
                   .times = proxy::rule::always,
                   .what = fate::drop()});
-  std::atomic<bool> over{false};
-  std::vector<std::thread> threads;
+  case_threads threads;
   for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([&] {
+    threads.start([&](const std::stop_token& stop) {
       mutex lock{locks, "name"};
-      while (!over) {
+      while (!stop.stop_requested()) {
         const std::scoped_lock held{lock};
         sleep_for_real(100us);
       }
@@ -241,9 +238,8 @@ TEST_F(redis_races, F31_a_lost_wanted_is_made_good) {
   const time_point asked = now();
   // The next renewal tells that somebody waits: a third of the lease of half a minute.
   EXPECT_LE(in_at(*waiter) - asked, long_lease / 3 + 1s);
-  over = true;
   EXPECT_EQ(waiter->say("release name"), "released");
-  for (auto& each : threads) each.join();
+  threads.stop();
 }
 
 }  // namespace

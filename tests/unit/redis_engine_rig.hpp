@@ -27,7 +27,11 @@ namespace crosslock::redis {
 /// Writes down what is told.
 class heard_events final : public seam::engine_events {
  public:
-  void answered(const seam::claim&, const seam::answer&) noexcept override {}
+  void answered(const seam::claim& claim, const seam::answer&) noexcept override {
+    const std::lock_guard lock{mutex_};
+    answered_.push_back(claim.owner);
+    changed_.notify_all();
+  }
   void granted(const seam::grant& grant) noexcept override {
     if (before_grant) before_grant();
     const std::lock_guard lock{mutex_};
@@ -57,10 +61,16 @@ class heard_events final : public seam::engine_events {
     changed_.wait_for(lock, within, [&] { return find() != granted_.end(); });
     return find() == granted_.end() ? std::nullopt : std::optional{*find()};
   }
-  bool await_wanted(const owner_id& owner, duration within) {
+  /// That an asynchronous ask of his has been answered.
+  bool await_answer(const owner_id& owner, duration within) {
     std::unique_lock lock{mutex_};
     return changed_.wait_for(lock, within,
-                             [&] { return std::ranges::find(wanted_, owner) != wanted_.end(); });
+                             [&] { return std::ranges::count(answered_, owner) > 0; });
+  }
+  bool await_wanted(const owner_id& owner, duration within, std::ptrdiff_t times = 1) {
+    std::unique_lock lock{mutex_};
+    return changed_.wait_for(lock, within,
+                             [&] { return std::ranges::count(wanted_, owner) >= times; });
   }
 
   bool await_cell(const std::string& name, int times, duration within) {
@@ -74,6 +84,7 @@ class heard_events final : public seam::engine_events {
   std::map<std::string, int> cells_;
   std::vector<seam::grant> granted_;
   std::vector<owner_id> wanted_;
+  std::vector<owner_id> answered_;
 };
 
 /// One client at that URL.

@@ -28,6 +28,7 @@ TEST(redis_half_done, no_grant_is_pushed_where_nothing_can_be_written) {
   engine_rig first{socket_url(server)};
   engine_rig behind{socket_url(server)};
   const seam::claim late = waiting(claim_mode::shared);
+  const owner_id nobody = engine_rig::claim("a").owner;
   {
     engine_rig leaves{socket_url(server)};
     EXPECT_EQ(first.ask(waiting(claim_mode::shared)).result, seam::ask_result::granted);
@@ -36,10 +37,10 @@ TEST(redis_half_done, no_grant_is_pushed_where_nothing_can_be_written) {
   }
   server.say({"CONFIG", "SET", "min-replicas-to-write", "1"});
   expect_error(errc::unreachable, "NOREPLICAS",
-               [&] { first.engine->look(*late.name, engine_rig::soon()); });
+               [&] { first.engine->break_lock(*late.name, nobody, engine_rig::soon()); });
   EXPECT_FALSE(behind.events.await_grant(late.owner, 200ms));
   server.say({"CONFIG", "SET", "min-replicas-to-write", "0"});
-  first.engine->look(*late.name, engine_rig::soon());
+  EXPECT_FALSE(first.engine->break_lock(*late.name, nobody, engine_rig::soon()));
   EXPECT_TRUE(behind.events.await_grant(late.owner, 5s));
 }
 

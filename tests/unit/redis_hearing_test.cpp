@@ -2,10 +2,12 @@
 // nobody notices but the server.
 #include "redis_engine_rig.hpp"
 
+#include "engines/redis/engine.hpp"
 #include "engines/redis/protocol.hpp"
 #include "engines/redis/subscription.hpp"
 #include "proxy/fault_proxy.hpp"
 #include "servers/redis_server.hpp"
+#include "stopped_time.hpp"
 
 #include <crosslock/crosslock.hpp>
 
@@ -335,6 +337,36 @@ TEST(redis_hearing, one_that_is_sent_away_and_back_listens_again) {
   }
 }
 
+// As one does that leaves a hearing which hangs, and finds that it does no longer.
+TEST(redis_hearing, one_that_moves_to_the_hearing_it_is_in_stays_there) {
+  redis_server server;
+  small_client host{server, "host"};
+  const address where{.unix_path = server.address().path};
+  const auto there = hearing::of(where, run_id(server), seam::real_clock());
+  std::atomic<int> heard{0};
+  const hearing_events events{.heard = [&](std::string_view) { ++heard; },
+                              .listening = [] {},
+                              .deaf = [](const error&) {},
+                              .refused = [](const error&) {}};
+  const auto sit_down = [&] {
+    auto made = std::make_shared<listener>("moves", host.commands, events, 2s, seam::real_clock());
+    EXPECT_TRUE(there->join(made));
+    EXPECT_TRUE(there->await_start(*made, seam::real_clock().now() + 5s));
+    return made;
+  };
+  const auto before = sit_down();
+  const auto after = sit_down();
+  there->leave(*before);
+  before->await_alone();
+  EXPECT_TRUE(after->listens.load());
+  // Another that comes behind it is answered after whatever leaving has asked for.
+  small_client last{server, "last"};
+  EXPECT_EQ(server.say({"PUBLISH", "moves", "news"}).text, "1");
+  EXPECT_TRUE(eventually([&] { return heard.load() == 1; }));
+  there->leave(*after);
+  after->await_alone();
+}
+
 TEST(redis_hearing, one_that_connects_for_long_keeps_no_waiter_from_its_news) {
   redis_server server;
   small_client waits{server, "waits"};
@@ -367,6 +399,47 @@ TEST(redis_hearing, one_that_connects_for_long_keeps_no_waiter_from_its_news) {
     return told.load();
   }));
   thread.join();
+}
+
+// Threads that wait one after another take the reading from the hearing's own thread, which looks at
+// what is left only every 50 ms then. It must know of those who wait without a thread. Time stands
+// still for the client, so that "one after another" never ends.
+TEST(redis_hearing, what_is_pushed_to_one_who_waits_without_a_thread_is_read_at_once) {
+  redis_server server;
+  engine_rig holder{socket_url(server)};
+  stopped_time time;
+  heard_events events;
+  engine waits{address{.unix_path = server.address().path},
+               preferences{},
+               "waits",
+               5s,
+               events,
+               time,
+               engine::log{}};
+  time.stop();
+  for (int i = 0; i < 5; ++i) {
+    seam::park_word word{0};
+    std::thread one{[&] { waits.await_news(time, word, 0, time_point::max()); }};
+    std::this_thread::sleep_for(5ms);  // nobody can tell that it has begun to listen
+    word.store(1);
+    waits.rouse(time, word);
+    one.join();
+  }
+  constexpr int rounds = 20;
+  const time_point began = seam::real_clock().now();
+  for (int i = 0; i < rounds; ++i) {
+    const seam::grant held = holder.take("a");
+    const seam::claim claim = engine_rig::claim("a", true);
+    waits.ask_async(claim, time.now() + 10s);
+    ASSERT_TRUE(events.await_answer(claim.owner, 5s));
+    ASSERT_TRUE(holder.give_back(held));
+    const auto got = events.await_grant(claim.owner, 5s);
+    ASSERT_TRUE(got);
+    ASSERT_EQ(waits.release(*got, time.now() + 10s), seam::release_answer::released);
+  }
+  // Unread for 50 ms each, these would take a second.
+  EXPECT_LT(seam::real_clock().now() - began, 500ms);
+  waits.close();
 }
 
 TEST(redis_hearing, a_child_neither_uses_nor_ends_what_its_parent_hears_by) {

@@ -1,11 +1,13 @@
 // The scripts against their specification: the memory engine and a real Redis are asked the same,
-// and must answer the same, show the same holders and line, and wake the same waiters.
+// and must answer the same, show the same holders and line, and wake the same waiters. Time passes
+// on both by leaps, so that leases and places end and nobody has asked since.
 #include "engines/redis/engine.hpp"
 
 #include "engine/registry.hpp"
 #include "engines/memory/engine.hpp"
 #include "memory_engine_rig.hpp"
 #include "servers/redis_server.hpp"
+#include "stepped_time.hpp"
 
 #include <gtest/gtest.h>
 
@@ -60,15 +62,14 @@ std::string shown(const lock_info& info) {
 class redis_likeness : public testing::Test {
  protected:
   redis_likeness() {
-    memory_.engine =
-        std::make_unique<memory::engine>(memory::shared_network("likeness", seam::real_clock()),
-                                         memory_.events, seam::real_clock(), "memory");
+    memory_.engine = std::make_unique<memory::engine>(
+        std::make_shared<memory::direct_network>(time_), memory_.events, time_, "memory");
     address where;
     where.unix_path = server_.address().path;
     redis_.engine = std::make_unique<engine>(where, preferences{}, "redis", 20s, redis_.events,
-                                             seam::real_clock(), engine::log{});
+                                             time_, engine::log{});
   }
-  static time_point soon() { return seam::real_clock().now() + 10s; }
+  time_point soon() const { return time_.now() + 10s; }
 
   /// What a call says: an answer in words, or the code of an error.
   template <class Call>
@@ -79,14 +80,16 @@ class redis_likeness : public testing::Test {
       return "error " + std::to_string(static_cast<int>(why.which()));
     }
   }
-  static std::string ask(side& on, const seam::claim& claim) {
+  std::string ask(side& on, const seam::claim& claim) {
     return said([&] {
       const seam::answer answer = on.engine->ask(claim, soon());
-      if (answer.result == seam::ask_result::granted) on.grants[claim.owner] = answer.granted;
-      return std::to_string(static_cast<int>(answer.result));
+      const bool granted = answer.result == seam::ask_result::granted;
+      if (granted) on.grants[claim.owner] = answer.granted;
+      return std::to_string(static_cast<int>(answer.result)) +
+             (granted && answer.granted.wanted ? "w" : "");
     });
   }
-  static std::string release(side& on, const owner_id& whom, const seam::name_ref& name) {
+  std::string release(side& on, const owner_id& whom, const seam::name_ref& name) {
     const auto known = on.grants.find(whom);
     seam::grant grant = known == on.grants.end() ? seam::grant{} : known->second;
     grant.name = name;
@@ -94,8 +97,8 @@ class redis_likeness : public testing::Test {
     return said(
         [&] { return std::to_string(static_cast<int>(on.engine->release(grant, soon()))); });
   }
-  static std::string renew(side& on, const owner_id& whom, const seam::name_ref& name, bool fences,
-                           bool share = false) {
+  std::string renew(side& on, const owner_id& whom, const seam::name_ref& name, bool fences,
+                    bool share = false) {
     const auto known = on.grants.find(whom);
     seam::renewal one;
     if (known != on.grants.end()) one.held = known->second;
@@ -115,29 +118,57 @@ class redis_likeness : public testing::Test {
     story_ += what + "; ";
     const std::string answer = call(memory_);
     ASSERT_EQ(answer, call(redis_)) << story_;
-    upgrades_ += what.starts_with("upgrade") && answer == "0" ? 1 : 0;
+    upgrades_ += what.starts_with("upgrade") && answer.starts_with("0") ? 1 : 0;
     conflicts_ += answer == "error " + std::to_string(static_cast<int>(errc::upgrade_conflict));
     downgrades_ += what.starts_with("share") && answer.starts_with("0") ? 1 : 0;
+    expect_alike(*name);
+  }
+  void expect_alike(const lock_name& name) {
     // What answers a push travels by itself: a moment later both are alike.
     const time_point end = soon();
-    while (view_of(memory_, *name) != view_of(redis_, *name) && seam::real_clock().now() < end) {
+    while (view_of(memory_, name) != view_of(redis_, name) && time_.now() < end) {
       std::this_thread::yield();
     }
-    ASSERT_EQ(view_of(memory_, *name), view_of(redis_, *name)) << story_;
+    ASSERT_EQ(view_of(memory_, name), view_of(redis_, name)) << story_;
+    ASSERT_EQ(wanted_pushes(memory_), wanted_pushes(redis_)) << story_;
     memory_.take_pushes();
     redis_.take_pushes();
   }
-  static std::string view_of(side& on, const lock_name& name) {
+  /// Leases and places end on both. A look must show who goes in then, and change nothing: the
+  /// requests that follow find everything as it was.
+  void time_passes(std::chrono::seconds span, const lock_name& name) {
+    story_ += std::to_string(span.count()) + " s; ";
+    time_.pass(span);
+    const auto changes = [&] { return server_.info("persistence", "rdb_changes_since_last_save"); };
+    const std::int64_t before = changes();
+    const std::string seen = view_of(redis_, name);
+    ASSERT_EQ(view_of(memory_, name), seen) << story_;
+    ASSERT_EQ(before, changes()) << story_;
+    ++leaps_;
+  }
+  std::string view_of(side& on, const lock_name& name) {
     return shown(on.engine->look(name, soon())) + "heard: " + pushes(on);
   }
+  /// Whoever has been told that others wait, and holds on, need not be told again: redis does not.
   static std::string pushes(side& on) {
     std::multiset<std::string> sorted;
     std::string word;
     std::istringstream in{on.events.heard()};
-    for (std::string whom; in >> word >> whom;) sorted.insert(word + ' ' + whom);
+    for (std::string whom; in >> word >> whom;) {
+      const std::string one = word + ' ' + whom;
+      if (word != "wanted" || !sorted.contains(one)) sorted.insert(one);
+    }
     std::string all;
     for (const std::string& one : sorted) all += one + ", ";
     return all;
+  }
+  /// Those who were told, with their grant, that others wait.
+  static std::multiset<std::string> wanted_pushes(const side& on) {
+    std::multiset<std::string> sorted;
+    for (const seam::grant& one : on.events.grants) {
+      if (one.wanted) sorted.insert(one.owner.to_string());
+    }
+    return sorted;
   }
 
   /// A claim at random.
@@ -148,6 +179,7 @@ class redis_likeness : public testing::Test {
     fresh.permits = 1 + static_cast<std::int32_t>(dice() % 4);
     if (fresh.mode != claim_mode::permit) fresh.of = fresh.permits = 1;
     fresh.wait = dice() % 5 != 0;
+    if (dice() % 3 == 0) fresh.lease = 15s;  // a place lasts for 1.5 s then
     return fresh;
   }
 
@@ -210,6 +242,8 @@ class redis_likeness : public testing::Test {
     const bool readers = seed % 2 == 0;  // few who share make upgrades likely to succeed
     const std::size_t most = readers ? 4 : 9;
     for (int step = 0; step < 60 && !HasFatalFailure(); ++step) {
+      if (dice() % 12 == 0) time_passes(dice() % 3 == 0 ? 20s : 2s, *name);
+      if (HasFatalFailure()) return;
       if (claims.size() < 2 || (claims.size() < most && dice() % 3 == 0)) {
         seam::claim fresh = newcomer(dice, name, next++);
         if (readers) {
@@ -241,13 +275,15 @@ class redis_likeness : public testing::Test {
     }
   }
 
-  servers::redis_server server_;
+  stepped_time time_;
+  servers::redis_server server_{{.through = time_.through()}};
   side memory_;
   side redis_;
   std::string story_;
   int upgrades_ = 0;
   int conflicts_ = 0;
   int downgrades_ = 0;
+  int leaps_ = 0;
 };
 
 TEST_F(redis_likeness, every_mode_by_the_one_line_rule) {
@@ -256,6 +292,7 @@ TEST_F(redis_likeness, every_mode_by_the_one_line_rule) {
   EXPECT_GT(upgrades_, 60);
   EXPECT_GT(conflicts_, 60);
   EXPECT_GT(downgrades_, 60);
+  EXPECT_GT(leaps_, 300);
   // Nothing stays but fences, and the index of their names.
   for (const auto& key : server_.say({"KEYS", "*"}).items) {
     if (key.text == "crosslock:{names}") continue;

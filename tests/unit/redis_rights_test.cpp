@@ -22,10 +22,11 @@ using servers::redis_server;
 
 /// The commands a user needs; the same list is in docs/engines/redis.md.
 const std::vector<std::string> needed{
-    "info",   "select",    "eval",     "evalsha", "subscribe", "publish", "pubsub|numsub", "time",
-    "get",    "set",       "setrange", "del",     "exists",    "expire",  "pexpire",       "pttl",
-    "hget",   "hset",      "hdel",     "hlen",    "hgetall",   "hmget",   "zadd",          "zcard",
-    "zrange", "zrevrange", "zrank",    "zrem",    "zscore",    "zpopmin"};
+    "info",   "select",  "eval",       "evalsha", "subscribe", "publish",  "pubsub|numsub",
+    "time",   "eval_ro", "evalsha_ro", "get",     "set",       "setrange", "del",
+    "exists", "expire",  "pexpire",    "pttl",    "hget",      "hset",     "hdel",
+    "hlen",   "hgetall", "hmget",      "zadd",    "zcard",     "zrange",   "zrevrange",
+    "zrank",  "zrem",    "zscore",     "zpopmin"};
 
 /// `ACL SETUSER ann ...` with those rights, or all but one.
 std::vector<std::string> least_rights(const std::string& without = {}) {
@@ -47,6 +48,10 @@ std::string use_all_locks(engine_rig& one, engine_rig& other, redis_server& serv
   seam::claim first = engine_rig::claim("stock/a");
   const seam::answer taken = one.ask(first);
   MUST(taken.result == result::granted);
+  // With nobody behind it a short one goes the short way: a name is noted by the first of an hour.
+  seam::renewal renewal{.held = taken.granted, .lease = 1s};
+  one.engine->renew({&renewal, 1}, soon());
+  MUST(renewal.outcome == seam::renewal::result::renewed);
   const seam::claim second = engine_rig::claim("stock/a", true);
   MUST(other.ask(second).result == result::in_line);
   MUST(one.events.await_wanted(first.owner, 2s));
@@ -55,11 +60,7 @@ std::string use_all_locks(engine_rig& one, engine_rig& other, redis_server& serv
   MUST(other.ask(third).result == result::in_line);  // stays where it is
   MUST(one.engine->look(lock_name{"stock/a"}, soon()).line.size() == 2);
   MUST(one.engine->list("stock/", soon()).size() == 1);
-  seam::renewal renewal{.held = taken.granted, .lease = 30s, .want_fences = true};
-  one.engine->renew({&renewal, 1}, soon());
-  MUST(renewal.outcome == seam::renewal::result::renewed);
-  // A short one goes the short way: a name is noted by the first renewal of an hour.
-  renewal = {.held = taken.granted, .lease = 1s};
+  renewal = {.held = taken.granted, .lease = 30s, .want_fences = true};
   one.engine->renew({&renewal, 1}, soon());
   MUST(renewal.outcome == seam::renewal::result::renewed);
   other.engine->withdraw(third, soon());
@@ -128,6 +129,29 @@ TEST(redis_rights, the_documented_ones_suffice_and_each_of_them_is_needed) {
     ASSERT_EQ(server.say(least_rights(command)).text, "OK");
     EXPECT_NE(use_everything(server), "");
   }
+}
+
+TEST(redis_rights, who_may_only_read_can_look_and_list_and_nothing_else) {
+  redis_server server;
+  engine_rig one{socket_url(server)};
+  const seam::grant held = one.take("stock/a");
+  ASSERT_EQ(one.ask(engine_rig::claim("stock/a", true)).result, seam::ask_result::in_line);
+  ASSERT_EQ(server
+                .say({"ACL", "SETUSER", "eve", "reset", "on", ">secret", "%R~stock/*",
+                      "%R~crosslock:*", "+info", "+eval_ro", "+evalsha_ro", "+time", "+get",
+                      "+pttl", "+hgetall", "+zrange", "+pubsub|numsub"})
+                .text,
+            "OK");
+  engine_rig viewer{socket_url(server, "?user=eve&password=secret")};
+  const lock_info seen = viewer.engine->look(*held.name, engine_rig::soon());
+  ASSERT_EQ(seen.holders.size(), 1U);
+  EXPECT_EQ(seen.holders[0].owner, held.owner);
+  EXPECT_EQ(seen.line.size(), 1U);
+  EXPECT_EQ(viewer.engine->list("stock/", engine_rig::soon()).size(), 1U);
+  EXPECT_TRUE(viewer.engine->look(lock_name{"stock/free"}, engine_rig::soon()).holders.empty());
+  expect_error(errc::denied, "NOPERM", [&] { viewer.ask(engine_rig::claim("stock/b")); });
+  expect_error(errc::denied, "NOPERM",
+               [&] { viewer.engine->break_lock(*held.name, held.owner, engine_rig::soon()); });
 }
 
 TEST(redis_rights, without_its_channel_a_client_says_so_and_polls) {

@@ -115,20 +115,23 @@ local function mark_wanted()
   end
 end
 
--- In line: the ticket, and when to look again if no news came. Those behind look later, one after
--- another; a foreign holder tells nobody, so the first in line looks often.
+-- In line: the ticket, when to look again if no news came, what kind of key is in the way if it is no
+-- string, and, for the first in line, whose lock it is if it is not ours. Those behind look later,
+-- one after another; a foreign holder tells nobody, so the first in line looks often, and its
+-- client knows how often (foreign_turns.hpp).
 local function in_line(ticket)
   local refresh = math.floor(offer / 3)
   local rest, look = redis.call('PTTL', name), refresh
   local foreign = exclusive() and not holder()
+  local whose
   local pause = pause_left()
   if pause > 0 then rest = pause end
   if foreign or rest < refresh then
     local place = redis.call('ZRANK', line_key, member) or 0
     if rest >= 0 then look = math.min(look, rest + 1 + place) end
-    if foreign and place == 0 then look = math.min(look, 10) end
+    if foreign and place == 0 then whose = string.sub(held, 1, 64) end
   end
-  return {2, string.format('%.0f', ticket), look, strange}
+  return {2, string.format('%.0f', ticket), look, strange or '', whose}
 end
 
 if demand.permits < 1 or demand.permits > demand.of then
@@ -207,6 +210,7 @@ end
 local known = record()
 if known and pad(known) > add(FENCE_MAX, 0 - BLOCK) then return exhausted end
 ticket = next_ticket()
+somebody_waits()  -- those whose places have ended are not counted
 redis.call('ZADD', line_key, ticket, member)
 live_on(line_key, offer + 500)
 -- A ticket in the future, where the clock was put back, says nothing about when the place ends.

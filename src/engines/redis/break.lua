@@ -1,6 +1,7 @@
 -- break: frees the name if that owner holds it, and tells him. ARGV: owner.
 local owner = ARGV[1]
 local broken, whom = 0, nil
+serve('', 0)  -- a look shows whoever that lets in: then it can be broken, too
 if holder() == owner then
   local _, _, _, client = record()
   whom = client

@@ -271,7 +271,13 @@ engine::ask_outcome engine::note_answer(const seam::claim& claim, const reply& s
   const seam::ticket_number ticket = in.digits();
   result.answer.result = seam::ask_result::in_line;
   result.answer.look_after = std::chrono::milliseconds{in.number()};
-  if (!in.done()) note_stranger(*claim.name, in.text());
+  const std::string_view strange = in.done() ? std::string_view{} : in.text();
+  if (!strange.empty()) note_stranger(*claim.name, strange);
+  if (!in.done()) {
+    const seam::lock_guard guard{turns_mutex_};
+    const duration look = turns_.meet(claim.name->view(), in.text(), clock_.now());
+    result.answer.look_after = std::min(result.answer.look_after, look);
+  }
   if (!subscription_.listens()) {
     result.answer.look_after = std::min(result.answer.look_after, look_when_deaf);
   }

@@ -6,6 +6,7 @@
 #include "engine/log.hpp"
 #include "engine/watched_cells.hpp"
 #include "engines/redis/connection.hpp"
+#include "engines/redis/foreign_turns.hpp"
 #include "engines/redis/protocol.hpp"
 #include "engines/redis/subscription.hpp"
 #include "line_rules/waiting_room.hpp"
@@ -137,6 +138,8 @@ class engine final : public seam::engine {
   std::string said_ CROSSLOCK_GUARDED_BY(said_mutex_);
   /// Names where another library has been seen.
   std::set<std::string, std::less<>> strangers_ CROSSLOCK_GUARDED_BY(said_mutex_);
+  seam::mutex turns_mutex_;
+  foreign_turns turns_ CROSSLOCK_GUARDED_BY(turns_mutex_);
   connection connection_;
   subscription subscription_;
   bool closed_ = false;

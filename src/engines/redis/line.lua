@@ -91,7 +91,7 @@ local function next_block()
   return fence
 end
 
-local function somebody_waits() return redis.call('EXISTS', line_key) == 1 end
+local somebody_waits
 
 local function write_record(fence, since, ticket, client, who)
   redis.call('SET', fence_key, pad(fence) .. (somebody_waits() and 'w' or ' ') .. since .. ' ' ..
@@ -143,6 +143,17 @@ local function leave_line(w)
   redis.call('ZREM', line_key, w.member)
   if w.refreshed then redis.call('HDEL', wait_key, w.owner) end
   if w.demand == 'u' then redis.call('HDEL', wait_key, 'u' .. w.owner) end
+end
+
+-- Somebody who lives: places that have ended go, up to the first that has not.
+function somebody_waits()
+  while true do
+    local head = redis.call('ZRANGE', line_key, 0, 0, 'WITHSCORES')
+    if not head[1] then return false end
+    local first = read_waiter(head[1], head[2])
+    if first.ends > now then return true end
+    leave_line(first)
+  end
 end
 
 local function read_insider(text)
@@ -275,8 +286,8 @@ end
 -- What stands behind the fence of a holder: whether somebody waits, and whether no more may come. A
 -- full line is not joined the quick way.
 local function mark()
-  local waiting = redis.call('ZCARD', line_key)
-  return waiting == 0 and '' or waiting < LINE_MAX and ':w' or ':f'
+  if not somebody_waits() then return '' end
+  return redis.call('ZCARD', line_key) < LINE_MAX and ':w' or ':f'
 end
 
 -- An upgrade whose shared grant has gone is a plain exclusive holder from then on.
@@ -335,12 +346,11 @@ local function let_in(owner, demand, lease, client, ticket, who, fence)
 end
 
 -- Hands the name to whoever may go in. The one who asks hears the reply, and gets the whole lease;
--- others get an offer, and are told of it once it has been written. Whoever polls finds it by the
--- next look. A waiter that nobody can reach keeps its place, but is passed over for now; where the
+-- others get an offer, and are told of it once everybody is in. Whoever polls finds it by the next
+-- look. A waiter that nobody can reach keeps its place, but is passed over for now; where the
 -- server does not say who listens, waiters are told to look for themselves. False when there are
 -- no fences left.
-local function serve(asking, lease)
-  if exclusive() or not somebody_waits() or pause_left() > 0 then return true end
+local function let_waiters_in(asking, lease, news)
   local before = those_inside()
   local from = 0
   while not before.exclusive do
@@ -366,8 +376,8 @@ local function serve(asking, lease)
           let_in(w.owner, w, stays, w.client, ticket, w.who, fence)
           add_before(before, w)
           if hears then
-            tell(w.client, 'granted ' .. w.owner .. ' ' .. ticket .. ' ' .. fence .. ' ' .. stays ..
-                           (somebody_waits() and ' 1' or ' 0'))
+            news[#news + 1] = {w.client, 'granted ' .. w.owner .. ' ' .. ticket .. ' ' .. fence ..
+                                         ' ' .. stays}
           end
         else
           from = from + 1
@@ -381,4 +391,13 @@ local function serve(asking, lease)
     end
   end
   return true
+end
+
+local function serve(asking, lease)
+  if exclusive() or redis.call('EXISTS', line_key) == 0 or pause_left() > 0 then return true end
+  local news = {}
+  local fences_left = let_waiters_in(asking, lease, news)
+  local wanted = #news > 0 and (somebody_waits() and ' 1' or ' 0')
+  for _, one in ipairs(news) do tell(one[1], one[2] .. wanted) end
+  return fences_left
 end

@@ -1,12 +1,17 @@
-// The texts of holders and waiters are written by line.lua.
+// The texts of holders and waiters are written by line.lua. A look only reads; whom serving the line
+// would let in is worked out here, by the rule that the scripts restate.
 #include "engines/redis/lock_view.hpp"
 
 #include "engines/redis/failure.hpp"
 #include "engines/redis/protocol.hpp"
+#include "line_rules/line_rule.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 namespace crosslock::redis {
@@ -14,6 +19,9 @@ namespace {
 
 constexpr std::string_view shared_mark = "crosslock:shared";
 constexpr std::int64_t no_key = -2;  // what PTTL answers
+/// Beyond all reason, and still far from an overflow: in ms, and in us.
+constexpr std::int64_t span_max = std::int64_t{1} << 40;
+constexpr std::int64_t now_max = 9'000'000'000'000'000;
 
 /// Words between spaces; the last one is all that is left.
 class fields {
@@ -54,16 +62,44 @@ void read_demand(std::string_view word, claim_info& into) noexcept {
   into.of = permits_in(word.substr(colon + 1));
 }
 
-claim_info read_waiter(std::string_view ticket, std::string_view text, std::int64_t now_us) {
+seam::demand demand_in(const claim_info& one) noexcept {
+  return {.mode = one.mode, .permits = one.permits, .of = one.of};
+}
+
+/// Somebody in line, and what decides whether it goes in.
+struct place {
+  claim_info shown;
+  std::string_view client;
+  std::int64_t offer = 0;  ///< in ms
+  std::int64_t ends = 0;   ///< in ms
+  bool polls = false;
+  std::optional<owner_id> beside;
+};
+
+/// The hash `wait`.
+using wait_fields = std::map<std::string, std::string_view, std::less<>>;
+
+place read_waiter(std::string_view text, std::string_view ticket, const wait_fields& wait,
+                  std::int64_t now_us) {
   fields in{text};
-  claim_info one;
-  one.owner = owner_id::parse(in.word()).value_or(owner_id{});
-  read_demand(in.word(), one);
-  one.age = span_of_microseconds(now_us) - span_of_microseconds(fields{ticket}.number());
+  place one;
+  const std::string owner{in.word()};
+  one.shown.owner = owner_id::parse(owner).value_or(owner_id{});
+  read_demand(in.word(), one.shown);
   in.word();  // lease
-  in.word();  // offer
-  in.word();  // client
-  one.who = in.rest();
+  one.offer = std::clamp<std::int64_t>(in.number(), 0, span_max);
+  one.client = in.word();
+  one.shown.who = in.rest();
+  const std::int64_t since = fields{ticket}.number();
+  one.shown.age = span_of_microseconds(now_us) - span_of_microseconds(since);
+  one.ends = std::min(since, now_us) / 1000 + one.offer;
+  if (const auto refreshed = wait.find(owner); refreshed != wait.end()) {
+    one.ends = fields{refreshed->second}.number();
+    one.polls = refreshed->second.ends_with(".5");
+  }
+  if (const auto beside = wait.find('u' + owner); beside != wait.end()) {
+    one.beside = owner_id::parse(beside->second);
+  }
   return one;
 }
 
@@ -92,6 +128,9 @@ claim_info read_holder(std::string_view value, std::int64_t rest_ms, std::string
   if (owner && colon != std::string_view::npos) {
     one.owner = *owner;
     one.fence = fence{fields{value.substr(colon + 1)}.number()};
+    // Behind the fence: that somebody waits, or the demand of one who is alone.
+    const std::size_t behind = std::min(value.find(':', colon + 1), value.size() - 1);
+    read_demand(value.substr(behind + 1), one);
     // The last block is followed by a mark, not by a space.
     fields in{record.substr(std::min<std::size_t>(record.size(), 20))};
     one.age = span_of_microseconds(now_us) - span_of_microseconds(in.number());
@@ -115,31 +154,123 @@ claim_info read_stranger(std::string_view kind, std::int64_t rest_ms) {
   return one;
 }
 
-}  // namespace
+/// Everything that look.lua tells of one name.
+struct sight {
+  std::int64_t now_us = 0;
+  std::vector<claim_info> holders;
+  std::vector<place> line;
+  /// None where the server does not say who listens: then nothing is handed over.
+  std::optional<std::set<std::string_view>> listening;
+  std::int64_t last_block = 0;
+  bool paused = false;
+};
 
-lock_info read_lock_view(std::string name, const reply& said) {
-  lock_info info{.name = std::move(name), .holders = {}, .line = {}};
-  cursor in{said};
+std::vector<claim_info> read_insiders(cursor& in, std::int64_t now_us) {
+  std::vector<claim_info> inside;
+  for (std::size_t count = in.array(); count > 1; count -= 2) {
+    const std::string_view owner = in.text();
+    inside.push_back(read_insider(owner, in.text(), now_us));
+  }
+  std::erase_if(inside, [](const claim_info& one) { return one.lease_left <= duration::zero(); });
+  std::ranges::sort(inside, {}, &claim_info::fence);
+  return inside;
+}
+
+std::vector<place> read_line(cursor& in, std::int64_t now_us) {
+  std::vector<std::pair<std::string_view, std::string_view>> waiters(in.array() / 2);
+  for (auto& [text, ticket] : waiters) {
+    text = in.text();
+    ticket = in.text();
+  }
+  wait_fields wait;
+  for (std::size_t count = in.array(); count > 1; count -= 2) {
+    const std::string_view field = in.text();
+    wait.emplace(field, in.text());
+  }
+  std::vector<place> line;
+  line.reserve(waiters.size());
+  for (const auto& [text, ticket] : waiters) {
+    line.push_back(read_waiter(text, ticket, wait, now_us));
+  }
+  std::erase_if(line, [&](const place& one) { return one.ends <= now_us / 1000; });
+  return line;
+}
+
+std::optional<std::set<std::string_view>> read_listening(cursor& in) {
+  if (in.kind() == reply::kind::integer) {
+    in.skip();
+    return std::nullopt;
+  }
+  std::set<std::string_view> clients;
+  for (std::size_t count = in.array(); count > 0; --count) clients.insert(in.text());
+  return clients;
+}
+
+sight read_sight(cursor& in) {
+  sight seen;
   in.array();
-  const std::int64_t now_us = in.digits();
+  seen.now_us = std::clamp<std::int64_t>(in.digits(), 0, now_max);
   const std::string_view held = in.text();
   const std::int64_t rest_ms = in.number();
   const std::string_view record = in.text();
-  for (std::size_t count = in.array(); count > 1; count -= 2) {
-    const std::string_view owner = in.text();
-    info.holders.push_back(read_insider(owner, in.text(), now_us));
-  }
-  std::ranges::sort(info.holders, {}, &claim_info::fence);
+  seen.last_block = fields{record.substr(0, 19)}.number();
+  seen.holders = read_insiders(in, seen.now_us);
+  if (held != shared_mark) seen.holders.clear();  // left over
   // What another library has put there may be an empty text; PTTL knows whether there is a key.
   if (rest_ms != no_key && held != shared_mark) {
-    info.holders.push_back(read_holder(held, rest_ms, record, now_us));
+    seen.holders.push_back(read_holder(held, rest_ms, record, seen.now_us));
   }
-  for (std::size_t count = in.array(); count > 1; count -= 2) {
-    const std::string_view ticket = in.text();
-    info.line.push_back(read_waiter(ticket, in.text(), now_us));
+  seen.line = read_line(in, seen.now_us);
+  seen.listening = read_listening(in);
+  seen.paused = in.number() > 0;
+  if (!in.done()) seen.holders = {read_stranger(in.text(), rest_ms)};
+  return seen;
+}
+
+/// The first fence of the next block, as line.lua counts; none when there are no more.
+std::optional<fence> next_fence(sight& seen) noexcept {
+  if (seen.last_block > fence::max_value - seam::fence_block) return std::nullopt;
+  const std::int64_t least = seen.last_block == 0 ? 0 : seen.last_block + seam::fence_block;
+  seen.last_block = std::max(least, seen.now_us * 1000);
+  return fence{seen.last_block};
+}
+
+bool is_shared_by(const std::vector<claim_info>& holders, const std::optional<owner_id>& owner) {
+  return owner && std::ranges::any_of(holders, [&](const claim_info& one) {
+           return one.owner == *owner && one.mode == claim_mode::shared;
+         });
+}
+
+/// What serving the line would give: `serve` of line.lua, which nobody but scripts that write runs.
+lock_info serve(sight seen, std::string name) {
+  lock_info info{.name = std::move(name), .holders = std::move(seen.holders), .line = {}};
+  seam::line_so_far before;
+  for (const claim_info& one : info.holders) before.add(demand_in(one));
+  bool open = !seen.paused;
+  for (place& one : seen.line) {
+    open = open && !before.closed();
+    const seam::demand wanted = demand_in(one.shown);
+    const bool reached = one.polls || (seen.listening && seen.listening->contains(one.client));
+    const bool goes_in =
+        open && reached && before.admits(wanted, is_shared_by(info.holders, one.beside));
+    if (reached || !seen.listening) before.add(wanted);
+    const auto first = goes_in ? next_fence(seen) : std::nullopt;
+    open = open && first.has_value() == goes_in;
+    if (first) {
+      one.shown.age = {};
+      one.shown.lease_left = span_of_milliseconds(one.offer);
+      one.shown.fence = *first;
+    }
+    (first ? info.holders : info.line).push_back(std::move(one.shown));
   }
-  if (!in.done()) info.holders = {read_stranger(in.text(), rest_ms)};
   return info;
+}
+
+}  // namespace
+
+lock_info read_lock_view(std::string name, const reply& said) {
+  cursor in{said};
+  return serve(read_sight(in), std::move(name));
 }
 
 void read_renewal(const reply& said, seam::renewal& into) {
@@ -149,9 +280,7 @@ void read_renewal(const reply& said, seam::renewal& into) {
   cursor in{said};
   bool wanted = false;
   fence more;
-  if (in.kind() == reply::kind::integer) {
-    wanted = in.number() == 2;
-  } else {
+  if (in.kind() != reply::kind::integer) {  // the quick way: nobody waits
     in.array();
     if (in.number() == 0) {
       into.outcome = result::lost;

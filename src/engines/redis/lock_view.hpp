@@ -10,7 +10,7 @@
 
 namespace crosslock::redis {
 
-/// The answer of look.lua.
+/// The answer of look.lua, with the line served: nothing has been written.
 lock_info read_lock_view(std::string name, const reply& said);
 
 /// The answer of renew.lua. What is no answer leaves the outcome unknown.

@@ -114,7 +114,11 @@ script_call::script_call(const script& what, std::string_view name, key_set keys
 void script_call::write(std::string& out) const {
   const std::string_view keys = key_count(keys_);
   write_length(out, '*', 3 + static_cast<std::size_t>(keys[0] - '0') + arg_count_);
-  write_bulk(out, by_text_ ? "EVAL" : "EVALSHA");
+  if (what_->only_reads) {
+    write_bulk(out, by_text_ ? "EVAL_RO" : "EVALSHA_RO");
+  } else {
+    write_bulk(out, by_text_ ? "EVAL" : "EVALSHA");
+  }
   write_bulk(out, by_text_ ? what_->text : what_->sha);
   write_bulk(out, keys);
   write_keys(out, keys_, name_);

@@ -27,12 +27,15 @@ if #KEYS == 2 and #now == 16 and held == ARGV[1] .. ':w' then
     -- Nobody refreshes a place, or loses it, so soon.
     if waited >= 0 and waited < offer * 250 and listening[2] and listening[2] > 0 then
       local more = redis.call('ZCARD', key) > 0
+      -- No place ends within 10 ms. Of longer waits it must be seen that the next in line lives.
+      local sure = not more or waited < 10000 or waited < 1000 *
+                   string.match(redis.call('ZRANGE', key, 0, 0)[1], '^%x+ %S+ %d+ (%d+)')
       local fence = now .. '000'
       local old = redis.pcall('SET', KEYS[2], fence .. (more and 'w' or ' ') .. now .. ' ' ..
                               head[2] .. ' ' .. self, 'EX', '86400', 'GET')
       local known = type(old) == 'string' and tonumber(string.sub(old, 1, 16))
       -- The first of an hour goes the long way, which notes the name.
-      if known and now - known >= 6 and now - now % 3600000000 <= known then
+      if sure and known and now - known >= 6 and now - now % 3600000000 <= known then
         redis.call('SET', KEYS[1], owner .. ':' .. fence .. (more and ':w' or ''), 'PX', offer)
         -- Told last: nothing is said that is not done.
         redis.pcall('PUBLISH', 'crosslock:to:' .. client,

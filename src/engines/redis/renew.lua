@@ -43,4 +43,9 @@ else
   return {0}
 end
 if shares then serve('', 0) end
-return {1, somebody_waits() and 1 or 0, more}
+local wanted = somebody_waits()
+-- Without the mark the next to come is told of again.
+if not wanted and ours and not shares and held ~= ours .. ':' .. first then
+  redis.call('SET', name, ours .. ':' .. first, 'KEEPTTL')
+end
+return {1, wanted and 1 or 0, more}

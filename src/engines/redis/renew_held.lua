@@ -7,13 +7,13 @@
 if not ARGV[3] then
   local held = redis.pcall('GET', KEYS[1])
   if type(held) == 'table' then held = false end  -- no string: looked at below
-  local wanted = held == ARGV[1] .. ':w'
-  -- Alone, a reader or a holder of permits stands at the name, too: ':s', ':p:k:n'.
-  if wanted or held == ARGV[1] or
+  -- Alone, a reader or a holder of permits stands at the name, too: ':s', ':p:k:n'. Behind a mark
+  -- it is to be seen whether somebody who lives still waits.
+  if held == ARGV[1] or
      held and string.find(held, '^:[sp]', 53) and string.sub(held, 1, 52) == ARGV[1] then
     redis.call('PEXPIRE', KEYS[1], ARGV[2], 'GT')
     redis.call('EXPIRE', KEYS[2], '86400')  -- a day after its last use, and this is one
-    return wanted and 2 or 1
+    return 1
   end
 end
 local time = redis.call('TIME')

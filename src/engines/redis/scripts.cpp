@@ -27,11 +27,12 @@ std::string sha1(std::string_view text) {
   return hex;
 }
 
-script make(std::string_view name, std::initializer_list<std::string_view> parts) {
+script make(std::string_view name, std::initializer_list<std::string_view> parts,
+            bool only_reads = false) {
   std::string text;
   for (const std::string_view part : parts) text += part;
   std::string sha = sha1(text);
-  return {name, std::move(text), std::move(sha)};
+  return {name, std::move(text), std::move(sha), only_reads};
 }
 
 }  // namespace
@@ -44,7 +45,7 @@ const script_table& scripts() {
       .release = make("release", {lua::release_free, lua::line, lua::release}),
       .adopt = make("adopt", {lua::begin, lua::line, lua::adopt}),
       .break_lock = make("break", {lua::begin, lua::line, lua::break_}),
-      .look = make("look", {lua::begin, lua::line, lua::look}),
+      .look = make("look", {lua::look}, true),
       .watch_cell = make("watch_cell", {lua::watchers, lua::watch_cell}),
       .swap_cell = make("swap_cell", {lua::watchers, lua::swap_cell}),
       .open_cell = make("open_cell", {lua::watchers, lua::open_cell}),

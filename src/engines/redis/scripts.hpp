@@ -10,7 +10,8 @@ namespace crosslock::redis {
 struct script {
   std::string_view name;  ///< of the verb
   std::string text;
-  std::string sha;  ///< how the server knows it: 40 hexadecimal digits
+  std::string sha;          ///< how the server knows it: 40 hexadecimal digits
+  bool only_reads = false;  ///< the server sees to it, and asks for no right to write
 };
 
 struct script_table {

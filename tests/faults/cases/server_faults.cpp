@@ -170,13 +170,16 @@ TEST_P(outage_faults, F11_who_waits_outlasts_an_outage_that_is_shorter_than_a_le
     count_down_latch gate{viewer, "gate/" + away.name, 1};
     errc blocked{};
     errc opened{};
-    std::thread waiter{[&] { blocked = code_of([&] { (void)lock.acquire(); }); }};
+    case_threads waiting;
+    waiting.start([&](const std::stop_token& stop) {
+      blocked = code_of([&] { EXPECT_TRUE(lock.acquire(stop)); });
+    });
     EXPECT_TRUE(line_reaches(viewer, "name", 1));
     auto later = lock.async_acquire().future();
-    std::thread at_gate{[&] {
+    waiting.start([&](const std::stop_token& stop) {
       const count_down_latch same{locks, "gate/" + away.name, 1};
-      opened = code_of([&] { same.wait(); });
-    }};
+      opened = code_of([&] { EXPECT_TRUE(same.wait(stop)); });
+    });
     const int told_before = counter->told;
     away.begin(*holder);
     sleep_for_real(2500ms);
@@ -185,8 +188,7 @@ TEST_P(outage_faults, F11_who_waits_outlasts_an_outage_that_is_shorter_than_a_le
     EXPECT_TRUE(eventually([&] { return code_of([&] { gate.count_down(); }) == errc{}; }));
     EXPECT_EQ(holder->say("work name 10"), "held");
     EXPECT_TRUE(eventually([&] { return holder->say("release name") != "unknown"; }));
-    waiter.join();
-    at_gate.join();
+    waiting.join();
     EXPECT_EQ(blocked, errc{}) << int(blocked);
     EXPECT_EQ(opened, errc{}) << int(opened);
     EXPECT_EQ(code_of([&] { (void)later.get(); }), errc{});
@@ -221,11 +223,12 @@ TEST_P(outage_faults, F11_an_outage_that_lasts_the_whole_wait_is_no_contention) 
     EXPECT_LE(now() - began, 3s + 3 * stall);
     // Those who queue behind a thread of their own process learn as much.
     std::vector<errc> codes(3);
-    std::vector<std::thread> threads;
+    case_threads threads;
     for (errc& each : codes) {
-      threads.emplace_back([&] { each = code_of([&] { (void)lock.try_acquire_for(1s); }); });
+      threads.start(
+          [&](const std::stop_token&) { each = code_of([&] { (void)lock.try_acquire_for(1s); }); });
     }
-    for (std::thread& each : threads) each.join();
+    threads.join();
     for (const errc each : codes) EXPECT_TRUE(is_outage(each)) << int(each);
     away.end(*victim);
   }
