@@ -15,6 +15,14 @@ namespace {
 /// A holder is looked at by newcomers only after so long.
 constexpr duration left_alone_for = std::chrono::milliseconds{50};
 
+bool may_renew_alone(const renew_item& item) noexcept {
+  return !item.want_fences && !item.detach && !item.share && item.lease > duration::zero();
+}
+
+renew_outcome renewed_alone(const renew_item& item) {
+  return {.renewed = true, .lease = item.lease, .more_first = {}, .more_last = {}};
+}
+
 }  // namespace
 
 std::string_view to_string(news::kind what) noexcept {
@@ -162,11 +170,28 @@ void line_server::withdraw(const name_ref& name, const owner_id& owner, const re
   rows_.save(*at);
 }
 
-renew_outcome line_server::renew(const renew_item& item) {
-  const bool plain = !item.want_fences && !item.detach && !item.share;
-  if (plain && item.lease > duration::zero() && rows_.renew_alone(item)) {
-    return {.renewed = true, .lease = item.lease, .more_first = {}, .more_last = {}};
+std::vector<renew_outcome> line_server::renew(std::span<const renew_item> items) {
+  std::vector<const renew_item*> plain;
+  for (const renew_item& each : items) {
+    if (may_renew_alone(each)) plain.push_back(&each);
   }
+  const std::vector<bool> done = rows_.renew_each_alone(plain);
+  std::vector<renew_outcome> outcomes;
+  outcomes.reserve(items.size());
+  std::size_t next = 0;
+  for (const renew_item& each : items) {
+    const bool alone = next < plain.size() && plain[next] == &each && done[next++];
+    outcomes.push_back(alone ? renewed_alone(each) : renew_among_others(each));
+  }
+  return outcomes;
+}
+
+renew_outcome line_server::renew(const renew_item& item) {
+  if (may_renew_alone(item) && rows_.renew_alone(item)) return renewed_alone(item);
+  return renew_among_others(item);
+}
+
+renew_outcome line_server::renew_among_others(const renew_item& item) {
   const bool creates = mutated(mutant::renew_creates);
   name_state* const at = rows_.open(item.name, creates, nullptr);
   if (at == nullptr) return {};
@@ -272,18 +297,21 @@ bool line_server::break_lock(const name_ref& name, const owner_id& owner) {
 
 lock_info line_server::look(std::string_view name) {
   auto seen = rows_.copy(name);
-  if (!seen) return {.name = std::string{name}, .holders = {}, .line = {}};
+  return seen ? look(*seen, name) : lock_info{.name = std::string{name}, .holders = {}, .line = {}};
+}
+
+lock_info line_server::look(name_state& seen, std::string_view name) {
   const std::size_t told = news_.size();
-  drop_ended(*seen, duration::zero());
-  serve(*seen);
+  drop_ended(seen, duration::zero());
+  serve(seen);
   news_.resize(told);  // nobody was served
-  return inspect(*seen, name);
+  return inspect(seen, name);
 }
 
 std::vector<lock_info> line_server::list(std::string_view prefix) {
   std::vector<lock_info> infos;
-  for (const std::string& name : rows_.names_from(prefix)) {
-    lock_info info = look(name);
+  for (auto& [name, seen] : rows_.copies_from(prefix)) {
+    lock_info info = look(seen, name);
     if (!info.holders.empty() || !info.line.empty()) infos.push_back(std::move(info));
   }
   return infos;

@@ -8,6 +8,7 @@
 #include "line_rules/rows.hpp"
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -87,6 +88,8 @@ class line_server {
   void withdraw(const name_ref& name, const owner_id& owner, const remembered& before = {},
                 ticket_number offer_of = 0);
   renew_outcome renew(const renew_item& item);
+  /// An outcome for each, in their order.
+  std::vector<renew_outcome> renew(std::span<const renew_item> items);
   release_outcome release(const name_ref& name, const owner_id& owner, fence proof);
   std::optional<given> adopt(const owner_id& detached, fence proof, const claim& next);
   bool break_lock(const name_ref& name, const owner_id& owner);
@@ -97,7 +100,11 @@ class line_server {
   std::optional<cell> open_cell(const name_ref& name, fence token);
 
   /// Who is to be told once all this is kept.
-  std::vector<news> take_news() { return std::exchange(news_, {}); }
+  std::vector<news> take_news() noexcept {
+    std::vector<news> taken;
+    taken.swap(news_);
+    return taken;
+  }
 
  private:
   class walk;
@@ -108,6 +115,7 @@ class line_server {
   std::variant<ask_answer, refusal> admit_newcomer(name_state& at, const claim& claim);
   std::variant<ask_answer, refusal> enter_line(name_state& at, const claim& claim);
   ask_answer granted(name_state& at, const holder& mine, duration lease);
+  renew_outcome renew_among_others(const renew_item& item);
   renew_outcome renew(name_state& at, const renew_item& item);
   std::optional<given> adopt(name_state& at, const owner_id& detached, fence proof,
                              const claim& next);
@@ -129,6 +137,7 @@ class line_server {
   void extend(holder& one, duration lease);
   ask_answer in_line(name_state& at, const waiter& mine);
   server_time later(duration span);
+  lock_info look(name_state& seen, std::string_view name);
   lock_info inspect(name_state& at, std::string_view name);
 
   rows& rows_;

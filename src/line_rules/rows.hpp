@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace crosslock::seam {
@@ -146,6 +147,8 @@ class rows {
   virtual void read_on(name_state&) {}
   /// Every name with somebody on it that begins so, in the order of their bytes.
   virtual std::vector<std::string> names_from(std::string_view prefix) = 0;
+  /// The same with everything about them. Rows behind a round trip read them all by one.
+  virtual std::vector<std::pair<std::string, name_state>> copies_from(std::string_view prefix);
 
   /// Of the request; known once a name or a cell was read.
   virtual server_time now() = 0;
@@ -168,6 +171,8 @@ class rows {
 
   /// The common renewal in one step: nobody else is on the name. False: nothing has happened.
   virtual bool renew_alone(const renew_item&) { return false; }
+  /// The same for many, one answer for each. Rows behind a round trip do it by one.
+  virtual std::vector<bool> renew_each_alone(const std::vector<const renew_item*>& items);
 
   /// Empty when nobody has written or opened it.
   virtual cell_row find_cell(std::string_view name) = 0;

@@ -28,6 +28,20 @@ std::int64_t rows::before(const name_state& at, ticket_number ticket, std::int64
   return count;
 }
 
+std::vector<std::pair<std::string, name_state>> rows::copies_from(std::string_view prefix) {
+  std::vector<std::pair<std::string, name_state>> found;
+  for (std::string& name : names_from(prefix)) {
+    if (auto one = copy(name)) found.emplace_back(std::move(name), *std::move(one));
+  }
+  return found;
+}
+
+std::vector<bool> rows::renew_each_alone(const std::vector<const renew_item*>& items) {
+  std::vector<bool> done;
+  for (const renew_item* const each : items) done.push_back(renew_alone(*each));
+  return done;
+}
+
 server_time line_server::later(duration span) {
   const server_time now = rows_.now();
   return now > server_time::max() - span ? server_time::max() : now + span;
@@ -149,18 +163,18 @@ ask_answer line_server::in_line(name_state& at, const waiter& mine) {
   const duration refresh = offer_lease(mine.lease) / 3;
   duration look = refresh;
   for (const holder& one : at.holders) look = std::min(look, one.ends - rows_.now());
-  // The staggering matters, and is counted, only when a lease ends before the next refresh.
-  if (look < refresh) {
-    const std::int64_t most = (refresh - look) / stagger + 1;
-    look += stagger * (1 + rows_.before(at, mine.ticket, most));
-  }
+  // The staggering matters, and is counted, only when a lease ends before the next refresh. What
+  // stands before is counted once, for that and for who is near.
+  const std::int64_t staggered = look < refresh ? (refresh - look) / stagger + 1 : 0;
+  const std::int64_t before = rows_.before(at, mine.ticket, std::max(staggered, near_places));
+  if (look < refresh) look += stagger * (1 + std::min(before, staggered));
   look = std::min(look, refresh);
   if (mutated(mutant::no_look_behind_wake_up)) look = never;
   return {.result = ask_result::in_line,
           .granted = {},
           .ticket = mine.ticket,
           .look_after = look,
-          .near = rows_.before(at, mine.ticket, near_places) < near_places};
+          .near = before < near_places};
 }
 
 lock_info line_server::inspect(name_state& at, std::string_view name) {

@@ -294,6 +294,22 @@ TEST_P(line_rules, a_batch_is_answered_item_by_item) {
   EXPECT_FALSE(answer.outcomes[2].renewed);
 }
 
+TEST_P(line_rules, a_renewal_that_wants_more_stands_in_a_batch_where_it_was) {
+  const std::int64_t first = held_by_1();
+  const renew_item plain{on.name, owner(1), fence{first}, fence{first}, on.lease};
+  renew_item more = plain;
+  more.want_fences = true;
+  renew_item ended = plain;
+  ended.first = ended.last = fence{first - 1};
+  const auto answer = on.send<renew_reply>(1, renew_request{{ended, more, plain, ended, plain}});
+  ASSERT_EQ(answer.outcomes.size(), 5U);
+  const std::vector<bool> renewed{false, true, true, false, true};
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(answer.outcomes[i].renewed, renewed[i]) << i;
+    EXPECT_EQ(answer.outcomes[i].more_first != fence{}, i == 1) << i;
+  }
+}
+
 TEST_P(line_rules, a_renewal_reserves_another_block_and_its_fences_are_proof) {
   const std::int64_t first = held_by_1();
   const auto more = on.renew(1, first, true);

@@ -35,7 +35,7 @@ void direct_network::detach(client_id client) noexcept {
   }
 }
 
-reply direct_network::call(client_id from, request message, time_point, seam::clock&) {
+reply direct_network::call(client_id from, const request& message, time_point, seam::clock&) {
   return carry(from, message);
 }
 
@@ -43,12 +43,14 @@ void direct_network::send(client_id from, request message, time_point, on_outcom
   done(carry(from, message));
 }
 
+server::outcome direct_network::apply(client_id from, const request& message) {
+  const seam::lock_guard guard{mutex_};
+  return server_.apply(from, message, clock_.now().time_since_epoch());
+}
+
 reply direct_network::carry(client_id from, const request& message) {
-  server::outcome result;
-  {
-    const seam::lock_guard guard{mutex_};
-    result = server_.apply(from, message, clock_.now().time_since_epoch());
-  }
+  // Made in place: moving the answers of all verbs costs as much as some of them.
+  server::outcome result = apply(from, message);
   if (!result.pushes.empty()) deliver(std::move(result.pushes));
   return std::move(result.answer);
 }
@@ -64,8 +66,7 @@ void direct_network::deliver(std::vector<push> pushes) {
     if (!client) continue;
     const auto answer = client->pushed(news);
     if (!answer) continue;
-    const seam::lock_guard guard{mutex_};
-    auto more = server_.apply(news.to, *answer, clock_.now().time_since_epoch());
+    auto more = apply(news.to, *answer);
     std::move(more.pushes.begin(), more.pushes.end(), std::back_inserter(waiting));
   }
 }
@@ -106,12 +107,12 @@ std::shared_ptr<connection> connection::open(std::shared_ptr<network> network, s
   return fresh;
 }
 
-reply connection::call(request message, time_point give_up) {
+reply connection::call(const request& message, time_point give_up) {
   {
     const seam::lock_guard guard{mutex_};
     if (closed_) throw make_error(errc::closed, "the client was closed");
   }
-  reply answer = network_->call(id_, std::move(message), give_up, clock_);
+  reply answer = network_->call(id_, message, give_up, clock_);
   if (const auto* no = std::get_if<refusal>(&answer)) throw make_error(no->code, no->text);
   return answer;
 }

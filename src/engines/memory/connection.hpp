@@ -41,7 +41,8 @@ class network {
   virtual void detach(client_id client) noexcept = 0;
 
   /// Waits for the reply until `give_up`. Throws `unreachable` or `timed_out`.
-  virtual reply call(client_id from, request message, time_point give_up, seam::clock& clock) = 0;
+  virtual reply call(client_id from, const request& message, time_point give_up,
+                     seam::clock& clock) = 0;
   /// The same without waiting: `done` is called exactly once, perhaps before this returns.
   virtual void send(client_id from, request message, time_point give_up, on_outcome done) = 0;
 };
@@ -55,13 +56,15 @@ class direct_network final : public network {
   bool is_immediate() const noexcept override { return true; }
   client_id attach(std::shared_ptr<receiver> client) override;
   void detach(client_id client) noexcept override;
-  reply call(client_id from, request message, time_point give_up, seam::clock& clock) override;
+  reply call(client_id from, const request& message, time_point give_up,
+             seam::clock& clock) override;
   void send(client_id from, request message, time_point give_up, on_outcome done) override;
 
   /// How many requests of this kind the server has carried out.
   std::uint64_t applied(verb what) const;
 
  private:
+  server::outcome apply(client_id from, const request& message);
   reply carry(client_id from, const request& message);
   void deliver(std::vector<push> pushes);
   std::shared_ptr<receiver> find(client_id client) const;
@@ -88,7 +91,7 @@ class connection final : public receiver, public std::enable_shared_from_this<co
   ~connection() override = default;
 
   /// Throws also `closed`, and what the server refuses.
-  reply call(request message, time_point give_up);
+  reply call(const request& message, time_point give_up);
   /// `done` is not called after close() has returned.
   void send(request message, time_point give_up, on_outcome done);
   /// When it returns nothing is being delivered on other threads, and nothing will be. May be

@@ -38,14 +38,14 @@ void faulty_network::detach(client_id client) noexcept {
   finish_all(client, make_error(errc::closed, "the client was closed", true));
 }
 
-reply faulty_network::call(client_id from, request message, time_point give_up,
+reply faulty_network::call(client_id from, const request& message, time_point give_up,
                            seam::clock& clock) {
   struct slot {
     seam::park_word answered{0};
     std::optional<outcome> result;
   };
   const auto mine = std::make_shared<slot>();
-  const auto sent = post(from, std::move(message), [mine, &clock](outcome result) {
+  const auto sent = post(from, message, [mine, &clock](outcome result) {
     mine->result = std::move(result);
     mine->answered.store(1);
     clock.unpark(mine->answered);

@@ -57,7 +57,8 @@ class faulty_network final : public network, public std::enable_shared_from_this
 
   client_id attach(std::shared_ptr<receiver> client) override;
   void detach(client_id client) noexcept override;
-  reply call(client_id from, request message, time_point give_up, seam::clock& clock) override;
+  reply call(client_id from, const request& message, time_point give_up,
+             seam::clock& clock) override;
   void send(client_id from, request message, time_point give_up, on_outcome done) override;
 
   void set_weather(const weather& now_on);

@@ -25,10 +25,7 @@ struct carrying_out {
     return withdraw_reply{};
   }
   reply operator()(const renew_request& message) const {
-    renew_reply result;
-    result.outcomes.reserve(message.items.size());
-    for (const renew_item& item : message.items) result.outcomes.push_back(line.renew(item));
-    return result;
+    return renew_reply{line.renew(message.items)};
   }
   reply operator()(const release_request& message) const {
     return release_reply{line.release(message.name, message.owner, message.fence).answer};
@@ -72,9 +69,7 @@ server::outcome server::apply(client_id from, const request& message, server_tim
     if (reading->watch > duration::zero()) watch(reading->name, reading->watch, from);
   }
   seam::line_server line{rows_, static_cast<std::int64_t>(limits_.line_max)};
-  outcome result;
-  result.answer = carry_out(message, from, line, rows_);
-  result.pushes = line.take_news();
+  outcome result{carry_out(message, from, line, rows_), line.take_news()};
   if (!result.pushes.empty() && result.pushes.front().what == push::kind::cell_changed) {
     result.pushes = tell_watchers(result.pushes.front().name);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/clock.hpp"
+#include "engine/visits.hpp"
 #include "engines/redis/connection.hpp"
 
 #include <crosslock/error.hpp>
@@ -27,53 +28,18 @@ struct hearing_events {
 
 /// It outlives its client for as long as somebody looks at it; whoever wants to do something for
 /// the client visits it.
-class listener {
+class listener : public seam::visited {
  public:
   /// `to` and `report` are used during visits only.
   listener(std::string own, connection& to, const hearing_events& report, duration give_up_after,
            seam::clock& clock)
-      : channel{std::move(own)},
+      : seam::visited{clock},
+        channel{std::move(own)},
         commands{to},
         events{report},
-        timeout{give_up_after},
-        clock_{clock} {}
+        timeout{give_up_after} {}
 
-  /// Somebody is with the client, which does not end before he has gone.
-  class visit {
-   public:
-    explicit visit(listener& whom) noexcept : whom_{whom}, before_{current} {
-      whom_.visits_.fetch_add(1);
-      welcome_ = !whom_.left_.load();
-      current = this;
-    }
-    ~visit() {
-      current = before_;
-      whom_.visits_.fetch_sub(1);
-      if (whom_.left_.load()) whom_.clock_.unpark(whom_.visits_);
-    }
-    visit(const visit&) = delete;
-    visit& operator=(const visit&) = delete;
-    explicit operator bool() const noexcept { return welcome_; }
-
-   private:
-    friend class listener;
-    listener& whom_;
-    const visit* const before_;
-    bool welcome_ = false;
-    static thread_local constinit const visit* current;
-  };
-
-  /// This thread is with it.
-  bool is_visited_here() const noexcept { return visits_here() > 0; }
-  void take_leave() noexcept { left_.store(true); }
-  /// Waits until nobody is with it any more but this thread itself.
-  void await_alone() {
-    const std::uint32_t here = visits_here();
-    for (std::uint32_t seen = visits_.load(); seen > here; seen = visits_.load()) {
-      clock_.park(visits_, seen, time_point::max());
-    }
-  }
-  bool is_alone() const noexcept { return visits_.load() == 0; }
+  using visit = seam::visit;
 
   const std::string channel;
   connection& commands;
@@ -105,21 +71,6 @@ class listener {
 
   // The thread's own.
   connection::watch watched;
-
- private:
-  std::uint32_t visits_here() const noexcept {
-    std::uint32_t count = 0;
-    for (const visit* each = visit::current; each != nullptr; each = each->before_) {
-      if (&each->whom_ == this) ++count;
-    }
-    return count;
-  }
-
-  seam::clock& clock_;
-  seam::park_word visits_{0};
-  std::atomic<bool> left_{false};
 };
-
-inline thread_local constinit const listener::visit* listener::visit::current = nullptr;
 
 }  // namespace crosslock::redis

@@ -4,6 +4,7 @@
 #include "engines/sqlite/connection.hpp"
 
 #include "engines/sqlite/file_system.hpp"
+#include "engines/sqlite/hearing.hpp"
 #include "engines/sqlite/schema.hpp"
 
 #include <sys/stat.h>
@@ -33,13 +34,24 @@ connection::opened::opened(const database_location& location, seam::clock& clock
 }
 
 connection::connection(database_location location, seam::clock& clock)
-    : location_{std::move(location)}, clock_{clock}, here_{read_surroundings()} {
+    : location_{std::move(location)},
+      clock_{clock},
+      here_{read_surroundings()},
+      hearing_{std::make_unique<hearing>(*this, clock)} {
   reach(step::called, verb::connect);
   open();
   reach(step::answering, verb::connect);
 }
 
-connection::~connection() { close(); }
+connection::~connection() {
+  hearing_.reset();  // its thread may still read
+  close();
+}
+
+void connection::open_files_anew(time_point give_up) {
+  const member no_client{""};
+  write(no_client, verb::connect, give_up, [](seam::line_server&) {});
+}
 
 void connection::open() {
   // Whoever makes the files beside the database anew gives the group its rights a moment later.
@@ -118,7 +130,7 @@ void connection::check_files() {
 void connection::reopen_if_replaced() {
   if (!replaced_.load()) return;
   const std::shared_ptr<wake_file> old = wake();
-  const std::vector<client_number> sleepers = member_numbers();
+  const client_number whose = first_number_.load();
   replaced_.store(false);
   try {
     if (writer_ && same_database()) {
@@ -131,8 +143,7 @@ void connection::reopen_if_replaced() {
     replaced_.store(true);
     throw;
   }
-  // Who sleeps at a mailbox of before must come and look for the new one.
-  for (const client_number each : sleepers) wake_file::ring(old->mailbox_of(each));
+  ring_out(*old, whose);
 }
 
 void connection::open_anew() {

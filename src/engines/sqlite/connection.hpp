@@ -25,6 +25,8 @@
 
 namespace crosslock::sqlite {
 
+class hearing;
+
 /// One client of this process.
 class member {
  public:
@@ -125,9 +127,17 @@ class connection {
   /// It hears of nothing any more. Fails silently: others find out when this process has gone.
   void leave(member& leaving) noexcept;
   std::shared_ptr<wake_file> wake() const;
+  /// Where other processes ring for all clients of this one.
+  mailbox& mailbox_in(const wake_file& wake) const noexcept {
+    return wake.mailbox_of(first_number_.load());
+  }
+  /// What hears for them.
+  hearing& ears() const noexcept { return *hearing_; }
   const database_location& where() const noexcept { return location_; }
   /// Whether the files still are those at their paths. The next write opens them anew if not.
   bool files_in_place();
+  /// As the next write would.
+  void open_files_anew(time_point give_up);
   /// How many wait for the writer that is under way.
   std::size_t waiting() const;
 
@@ -155,6 +165,8 @@ class connection {
   void enter_all_again();
   /// In the transaction that is open.
   client_number put_on_list(const member& one);
+  /// Whoever sleeps at a mailbox of before must come and look for the new one.
+  void ring_out(const wake_file& before, client_number whose) const noexcept;
   bool wait_until_led(job& wanted);
   void lead(job& mine);
   bool carry_out(job& mine, std::vector<job*>& batch, std::vector<notice>& notices);
@@ -167,7 +179,6 @@ class connection {
   void tell_others(const std::vector<notice>& notices) noexcept;
   void tell_members(const std::vector<notice>& notices) noexcept;
   bool is_member(client_number client) const;
-  std::vector<client_number> member_numbers() const;
   void visit(const notice& news) noexcept;
   void sweep_if_due(time_point now);
 
@@ -175,6 +186,9 @@ class connection {
   seam::clock& clock_;
   const surroundings here_;
   std::atomic<bool> replaced_{false};
+  /// The others' are the same modulo the number of mailboxes.
+  std::atomic<client_number> first_number_{nobody};
+  std::unique_ptr<hearing> hearing_;
 
   mutable seam::mutex mutex_;
   std::deque<job*> pending_ CROSSLOCK_GUARDED_BY(mutex_);

@@ -79,7 +79,15 @@ void connection::leave(member& leaving) noexcept {
 }
 
 client_number connection::put_on_list(const member& one) {
-  return add_client(writer_->base, process_of(one.pid_, here_.self), one.who_, clock_.now());
+  const client_number number = add_client(writer_->base, process_of(one.pid_, here_.self), one.who_,
+                                          clock_.now(), first_number_.load());
+  if (first_number_.load() == nobody) first_number_.store(number);
+  return number;
+}
+
+void connection::ring_out(const wake_file& before, client_number whose) const noexcept {
+  wake_file::ring(before.mailbox_of(whose));
+  wake_file::ring(wake()->mailbox_of(whose));  // mapped already, but not yet under this number
 }
 
 /// In a database that took the place of the old one.
@@ -87,6 +95,7 @@ void connection::enter_all_again() {
   writer_->rows->begin_writing();
   const seam::lock_guard guard{mutex_};
   std::unordered_map<client_number, member*> again;
+  first_number_.store(nobody);
   for (const auto& [former, each] : members_) {
     each->number_.store(put_on_list(*each));
     again.emplace(each->number(), each);
@@ -98,13 +107,6 @@ void connection::enter_all_again() {
 bool connection::is_member(client_number client) const {
   const seam::lock_guard guard{mutex_};
   return members_.contains(client);
-}
-
-std::vector<client_number> connection::member_numbers() const {
-  std::vector<client_number> numbers;
-  const seam::lock_guard guard{mutex_};
-  for (const auto& [number, each] : members_) numbers.push_back(number);
-  return numbers;
 }
 
 void connection::tell_others(const std::vector<notice>& notices) noexcept {
@@ -137,7 +139,7 @@ void connection::visit(const notice& news) noexcept {
   try {
     if (whom->hear_) whom->hear_(news.name_hash);
   } catch (const std::exception&) {
-    wake()->post(news.client, news.name_hash);  // its own thread will try
+    wake()->post(news.client, news.name_hash);  // the thread that hears will try
   }
   seam::park_word& over = whom->last_visit_over_;
   {

@@ -13,9 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Which engine brings news on this thread just now.
-thread_local const seam::engine* visited = nullptr;
-
 /// So many renewals go into one transaction: others must get their turn.
 constexpr std::size_t renewals_at_once = 512;
 
@@ -32,15 +29,18 @@ seam::grant make_grant(const seam::claim& claim, const seam::given& given, time_
 
 error to_error(const seam::refusal& no) { return make_error(no.code, no.text); }
 
-void renew_one(seam::line_server& line, seam::renewal& item) {
-  const auto outcome = line.renew({.name = item.held.name,
-                                   .owner = item.held.owner,
-                                   .first = item.held.first,
-                                   .last = item.held.last,
-                                   .lease = item.lease,
-                                   .want_fences = item.want_fences,
-                                   .share = item.share,
-                                   .detach = item.detach});
+seam::renew_item item_of(const seam::renewal& wanted) {
+  return {.name = wanted.held.name,
+          .owner = wanted.held.owner,
+          .first = wanted.held.first,
+          .last = wanted.held.last,
+          .lease = wanted.lease,
+          .want_fences = wanted.want_fences,
+          .share = wanted.share,
+          .detach = wanted.detach};
+}
+
+void note_outcome(seam::renewal& item, const seam::renew_outcome& outcome) {
   using result = seam::renewal::result;
   item.outcome = outcome.renewed ? result::renewed : result::lost;
   item.granted_lease = outcome.lease;
@@ -137,27 +137,24 @@ engine::engine(const database_location& location, identity who, seam::engine_eve
       clock_{clock},
       connection_{connection::to(location, clock)},
       self_{std::move(who.text), who.pid, [this](std::uint32_t name_hash) { hear(name_hash); }},
-      listener_{*connection_,
-                self_,
-                interests_,
-                cells_,
-                events,
-                clock,
-                [this](const std::vector<listener::posted_ask>& asks) { answer_asks(asks); }} {
+      listener_{std::make_shared<listener>(
+          events, clock,
+          [this](const std::vector<listener::posted_ask>& asks) { answer_asks(asks); })} {
   connection_->enter(self_);
+  try {
+    connection_->ears().join(listener_);
+  } catch (...) {
+    connection_->leave(self_);
+    throw;
+  }
 }
 
 void engine::hear(std::uint32_t name_hash) {
-  struct visit {
-    explicit visit(const seam::engine* whom) : before{std::exchange(visited, whom)} {}
-    ~visit() { visited = before; }
-    const seam::engine* const before;
-  };
-  const visit this_one{this};
-  listener_.hear_about(name_hash);
+  const seam::visit visit{*listener_};
+  if (visit) listener_->hear_about(*connection_, name_hash);
 }
 
-bool engine::on_own_thread() const noexcept { return visited == this || listener_.is_current(); }
+bool engine::on_own_thread() const noexcept { return listener_->is_visited_here(); }
 
 engine::~engine() { close(); }
 
@@ -165,8 +162,8 @@ const seam::traits& engine::about() const noexcept { return offered; }
 
 seam::answer engine::ask(const seam::claim& claim, time_point give_up) {
   seam::refuse_lease(offered, claim.lease);
-  const remembered before = interests_.asking(claim);
-  listener_.attend();
+  const remembered before = listener_->claims.asking(claim);
+  connection_->ears().attend();
   const time_point sent = clock_.now();
   ask_job wanted{self_, claim, before, contention_, give_up};
   try {
@@ -183,15 +180,15 @@ seam::answer engine::note_answer(const seam::claim& claim, const seam::ask_answe
   seam::answer answer{.result = outcome.result, .granted = {}, .look_after = outcome.look_after};
   switch (outcome.result) {
     case seam::ask_result::granted:
-      interests_.holding(claim.name, claim.owner);
+      listener_->claims.holding(claim.name, claim.owner);
       answer.granted = make_grant(claim, outcome.granted, sent);
       break;
     case seam::ask_result::in_line:
-      interests_.waiting(*claim.name, claim.owner, outcome.ticket, outcome.near);
-      listener_.watch_closely();
+      listener_->claims.waiting(*claim.name, claim.owner, outcome.ticket, outcome.near);
+      connection_->ears().watch_closely();
       break;
     case seam::ask_result::busy:
-      interests_.forget(*claim.name, claim.owner);
+      listener_->claims.forget(*claim.name, claim.owner);
       break;
   }
   return answer;
@@ -199,22 +196,22 @@ seam::answer engine::note_answer(const seam::claim& claim, const seam::ask_answe
 
 void engine::note_failure(const seam::claim& claim, const remembered& before, const error& why) {
   if (why.outcome_unknown()) {
-    interests_.in_doubt(*claim.name, claim.owner);
+    listener_->claims.in_doubt(*claim.name, claim.owner);
   } else if (!before.asked_before) {
-    interests_.forget(*claim.name, claim.owner);
+    listener_->claims.forget(*claim.name, claim.owner);
   }
 }
 
 void engine::ask_async(const seam::claim& claim, time_point give_up) {
   seam::refuse_lease(offered, claim.lease);
-  if (!ask_at_once(claim)) listener_.post({claim, give_up});
+  if (!ask_at_once(claim)) connection_->ears().post(listener_, {claim, give_up});
 }
 
 /// A free name is taken here and now. Whatever could keep the caller waiting is left to the
 /// listener: false, and nothing has happened.
 bool engine::ask_at_once(const seam::claim& claim) {
-  const remembered before = interests_.asking(claim);
-  listener_.attend();
+  const remembered before = listener_->claims.asking(claim);
+  connection_->ears().attend();
   const time_point sent = clock_.now();
   ask_job wanted{self_, claim, before, contention_, sent};
   try {
@@ -252,7 +249,7 @@ void engine::carry_out(const std::vector<listener::posted_ask>& asks,
 
 void engine::answer_asks(const std::vector<listener::posted_ask>& asks) {
   std::vector<under_way> each;
-  for (const auto& ask : asks) each.push_back({interests_.asking(ask.claim)});
+  for (const auto& ask : asks) each.push_back({listener_->claims.asking(ask.claim)});
   const time_point sent = clock_.now();
   try {
     carry_out(asks, each);
@@ -278,7 +275,7 @@ void engine::answer_asks(const std::vector<listener::posted_ask>& asks) {
 }
 
 void engine::withdraw(const seam::claim& claim, time_point give_up) {
-  const remembered last = interests_.forget(*claim.name, claim.owner);
+  const remembered last = listener_->claims.forget(*claim.name, claim.owner);
   connection_->write(self_, verb::withdraw, give_up, [&](seam::line_server& line) {
     line.withdraw(claim.name, claim.owner, {true, last.ticket});
   });
@@ -300,10 +297,14 @@ void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
 }
 
 void engine::renew_part(std::span<seam::renewal*> part, time_point give_up) {
+  std::vector<seam::renew_item> items;
+  items.reserve(part.size());
+  for (const seam::renewal* const one : part) items.push_back(item_of(*one));
   const time_point sent = clock_.now();
   try {
     connection_->write(self_, verb::renew, give_up, [&](seam::line_server& line) {
-      for (seam::renewal* const one : part) renew_one(line, *one);
+      const std::vector<seam::renew_outcome> outcomes = line.renew(items);
+      for (std::size_t i = 0; i < part.size(); ++i) note_outcome(*part[i], outcomes[i]);
     });
   } catch (...) {
     // What was decided was not committed.
@@ -313,12 +314,12 @@ void engine::renew_part(std::span<seam::renewal*> part, time_point give_up) {
   for (seam::renewal* const one : part) {
     one->sent = sent;
     const bool over = one->outcome == seam::renewal::result::lost || one->detach;
-    if (over) interests_.forget(*one->held.name, one->held.owner);
+    if (over) listener_->claims.forget(*one->held.name, one->held.owner);
   }
 }
 
 seam::release_answer engine::release(const seam::grant& grant, time_point give_up) {
-  interests_.forget(*grant.name, grant.owner);
+  listener_->claims.forget(*grant.name, grant.owner);
   release_job wanted{self_, grant, contention_, give_up};
   connection_->write(wanted);
   return wanted.answer;
@@ -333,8 +334,8 @@ std::optional<seam::grant> engine::adopt(const seam::grant& detached, const seam
     taken = line.adopt(detached.owner, detached.first, next);
   });
   if (!taken) return std::nullopt;
-  interests_.holding(next.name, next.owner);
-  listener_.attend();
+  listener_->claims.holding(next.name, next.owner);
+  connection_->ears().attend();
   return make_grant(next, *taken, sent);
 }
 
@@ -374,8 +375,9 @@ seam::cell engine::read_cell(const lock_name& name, time_point give_up) {
 seam::cell engine::watch_cell(const lock_name& name, duration span, time_point give_up) {
   const time_point now = clock_.now();
   const time_point until = span > time_point::max() - now ? time_point::max() : now + span;
-  cells_.note(name, until, now);
-  listener_.attend();
+  listener_->cells.note(name, until, now);
+  listener_->watches.store(true);
+  connection_->ears().attend();
   connection_->wake()->watch(self_.number(), wake_file::hash_of(name.view()), until, now);
   return read_cell(name, give_up);
 }
@@ -414,8 +416,7 @@ std::vector<seam::finding> engine::examine(time_point) {
 
 void engine::close() noexcept {
   if (std::exchange(closed_, true)) return;
-  listener_.stop();
-  interests_.clear();
+  connection_->ears().leave(*listener_);
   connection_->leave(self_);
 }
 

@@ -4,8 +4,7 @@
 #include "engine/engine.hpp"
 #include "engines/sqlite/connection.hpp"
 #include "engines/sqlite/contention_hint.hpp"
-#include "engines/sqlite/interests.hpp"
-#include "engines/sqlite/listener.hpp"
+#include "engines/sqlite/hearing.hpp"
 
 #include <chrono>
 #include <memory>
@@ -86,10 +85,8 @@ class engine final : public seam::engine {
   seam::clock& clock_;
   const std::shared_ptr<connection> connection_;
   member self_;
-  interests interests_;
-  seam::watched_cells cells_;
+  const std::shared_ptr<listener> listener_;
   contention_hint contention_;
-  listener listener_;
   bool closed_ = false;
 };
 

@@ -12,15 +12,16 @@ interests::table::iterator interests::find(const lock_name& name, const owner_id
 interest& interests::find_or_add(const seam::name_ref& name, const owner_id& owner) {
   const auto [it, fresh] = entries_.try_emplace({wake_file::hash_of(name->view()), owner});
   if (fresh) it->second = {.name = name, .owner = owner};
+  if (!any_.load()) any_.store(true);
   return it->second;
 }
 
 void interests::become(interest& mine, interest::kind next, bool near) {
-  near_ += static_cast<std::size_t>(near) - static_cast<std::size_t>(mine.near);
-  const auto waits = [](interest::kind is) {
-    return static_cast<std::size_t>(is == interest::kind::waiting);
-  };
-  waiting_ += waits(next) - waits(mine.is);
+  if (near != mine.near) near_.fetch_add(static_cast<std::size_t>(near ? 1 : -1));
+  const bool waits = next == interest::kind::waiting;
+  if (waits != (mine.is == interest::kind::waiting)) {
+    waiting_.fetch_add(static_cast<std::size_t>(waits ? 1 : -1));
+  }
   mine.near = near;
   mine.is = next;
 }
@@ -73,14 +74,16 @@ remembered interests::forget(const lock_name& name, const owner_id& owner) {
   const remembered last{true, it->second.ticket};
   become(it->second, interest::kind::asking);
   entries_.erase(it);
+  if (entries_.empty()) any_.store(false);
   return last;
 }
 
 void interests::clear() {
   const seam::lock_guard guard{mutex_};
   entries_.clear();
-  near_ = 0;
-  waiting_ = 0;
+  near_.store(0);
+  waiting_.store(0);
+  any_.store(false);
 }
 
 std::vector<interest> interests::about(std::uint32_t name_hash) const {
@@ -103,16 +106,11 @@ std::vector<interest> interests::all() const {
 std::vector<interest> interests::all_waiting() const {
   std::vector<interest> found;
   const seam::lock_guard guard{mutex_};
-  if (waiting_ == 0) return found;
+  if (!any_waiting()) return found;
   for (const auto& [hash, each] : entries_) {
     if (each.is == interest::kind::waiting) found.push_back(each);
   }
   return found;
-}
-
-std::size_t interests::near() const {
-  const seam::lock_guard guard{mutex_};
-  return near_;
 }
 
 void interests::note_place(const lock_name& name, const owner_id& owner, ticket_number ticket,
@@ -121,16 +119,6 @@ void interests::note_place(const lock_name& name, const owner_id& owner, ticket_
   const auto it = find(name, owner);
   if (it == entries_.end() || it->second.is != interest::kind::waiting) return;
   if (it->second.ticket == ticket) become(it->second, interest::kind::waiting, near);
-}
-
-bool interests::any_waiting() const {
-  const seam::lock_guard guard{mutex_};
-  return waiting_ > 0;
-}
-
-bool interests::any() const {
-  const seam::lock_guard guard{mutex_};
-  return !entries_.empty();
 }
 
 }  // namespace crosslock::sqlite

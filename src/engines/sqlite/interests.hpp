@@ -4,6 +4,8 @@
 #include "engine/guarded.hpp"
 #include "engines/sqlite/protocol.hpp"
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -44,9 +46,9 @@ class interests {
   std::vector<interest> all() const;
   std::vector<interest> all_waiting() const;
   /// How many are near to their turn, as far as is known.
-  std::size_t near() const;
-  bool any_waiting() const;
-  bool any() const;
+  std::size_t near() const noexcept { return near_.load(); }
+  bool any_waiting() const noexcept { return waiting_.load() > 0; }
+  bool any() const noexcept { return any_.load(); }
   /// One who still waits under that ticket has come near, or is not so near any more.
   void note_place(const lock_name& name, const owner_id& owner, ticket_number ticket, bool near);
 
@@ -62,8 +64,10 @@ class interests {
 
   mutable seam::mutex mutex_;
   table entries_ CROSSLOCK_GUARDED_BY(mutex_);
-  std::size_t near_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
-  std::size_t waiting_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
+  // Changed with the mutex, and read without it by a thread that asks all clients now and then.
+  std::atomic<std::size_t> near_{0};
+  std::atomic<std::size_t> waiting_{0};
+  std::atomic<bool> any_{false};
 };
 
 }  // namespace crosslock::sqlite

@@ -2,6 +2,9 @@
 // uncontended acquire and release write one page each; everybody else on a name is in `claims`.
 #include "engines/sqlite/schema.hpp"
 
+#include "engines/sqlite/wake_file.hpp"
+
+#include <bitset>
 #include <chrono>
 #include <vector>
 
@@ -265,19 +268,39 @@ void arrive(database& database, const surroundings& here, time_point now) {
   arriving.commit();
 }
 
+namespace {
+
+std::int64_t next_client_number(database& database, std::int64_t neighbour) {
+  constexpr auto boxes = static_cast<std::int64_t>(wake_layout::mailboxes);
+  const std::int64_t next =
+      1 + database.ask_number(
+              "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'clients'), 0)");
+  if (neighbour != 0) return next + ((neighbour - next) % boxes + boxes) % boxes;
+  std::bitset<wake_layout::mailboxes> used;
+  statement all{database, "SELECT id FROM clients WHERE pid <> 0"};
+  for (query row{all}; row.step();) used.set(static_cast<std::size_t>(row.number(0) % boxes));
+  std::int64_t found = next;
+  while (!used.all() && used.test(static_cast<std::size_t>(found % boxes))) ++found;
+  return found;
+}
+
+}  // namespace
+
 std::int64_t add_client(database& database, const process_id& self, std::string_view who,
-                        time_point now) {
+                        time_point now, std::int64_t neighbour) {
+  const std::int64_t number = next_client_number(database, neighbour);
   statement insertion{database,
-                      "INSERT INTO clients (pid, start, pid_ns, who, since) "
-                      "VALUES (?1, ?2, ?3, ?4, ?5)"};
+                      "INSERT INTO clients (id, pid, start, pid_ns, who, since) "
+                      "VALUES (?6, ?1, ?2, ?3, ?4, ?5)"};
   query{insertion}
+      .bind(6, number)
       .bind(1, self.pid)
       .bind(2, self.start)
       .bind(3, self.pid_ns)
       .bind(4, who)
       .bind(5, now.time_since_epoch().count())
       .run();
-  return sqlite3_last_insert_rowid(database.handle());
+  return number;
 }
 
 void remove_client(database& database, const process_id& self, std::int64_t client) {

@@ -22,9 +22,11 @@ void prepare(database& database);
 /// `unsupported` when others use the file from another time namespace.
 void arrive(database& database, const surroundings& here, time_point now);
 
-/// The list of clients. A number is never given twice. In the caller's transaction.
+/// The list of clients. A number is never given twice. Other than 0, `neighbour` is a number that
+/// shall have the same mailbox; else it is one that no living client has, if there is any. In the
+/// caller's transaction.
 std::int64_t add_client(database& database, const process_id& self, std::string_view who,
-                        time_point now);
+                        time_point now, std::int64_t neighbour = 0);
 void remove_client(database& database, const process_id& self, std::int64_t client);
 
 /// Removes what is over and was cleaned up by nobody, because nobody came to that name again, and

@@ -104,7 +104,7 @@ class sqlite_stage final : public stage_in<conformance::sqlite_testbed> {
   void expect_refusal(const client&, mutex& lock) override {
     EXPECT_EQ(code_of([&] { (void)lock.try_acquire_for(200ms); }), errc::queue_full);
   }
-  std::uint64_t effort() override { return testbed().commits(); }
+  std::uint64_t effort() override { return testbed().requests(); }
   std::uint64_t effort_for(std::size_t waiters, duration) override {
     return 4 * waiters - 1;  // places are refreshed now and again besides
   }
