@@ -4,8 +4,10 @@
 #include "engine/guarded.hpp"
 #include "keeper/keeper.hpp"
 
+#include <cstdint>
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace crosslock::inner {
@@ -21,16 +23,23 @@ class cell_watches {
   void add(std::string_view name, seam::park_word& word);
   void remove(std::string_view name, const seam::park_word& word) noexcept;
 
-  /// The words of a cell that was written, already changed. They may be gone when they are roused:
-  /// only their addresses are used.
-  std::vector<seam::park_word*> changed(const lock_name& name);
+  /// The next word, behind the one with that number, of a cell that was written: already changed.
+  /// Null: that was all, up to the number `last`. One by one, so that news need no memory. A word
+  /// may be gone when it is roused: only its address is used.
+  seam::park_word* change_next(const lock_name& name, std::uint64_t& number,
+                               std::uint64_t last) noexcept;
+  /// That of whoever has come last.
+  std::uint64_t last_number() noexcept;
   /// Those of all cells, and of no cell.
   std::vector<seam::park_word*> all_changed();
 
  private:
+  /// In the order in which they came: a seed decides everything.
+  using key = std::pair<std::string_view, std::uint64_t>;
+
   seam::mutex mutex_;
-  // Ordered: a seed decides everything.
-  std::multimap<std::string_view, seam::park_word*> words_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::map<key, seam::park_word*> words_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::uint64_t numbers_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace crosslock::inner

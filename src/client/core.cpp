@@ -1,7 +1,6 @@
 // Opening and closing a client, its table of lines, and the way of the engine's reports to them.
 #include "client/core.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -54,7 +53,13 @@ void core::close() noexcept {
   if (inherited_by_fork() || !begin_closing()) return;
   rouse_all(cell_watches_.all_changed());
   std::vector<seam::parting_ref> given_back;
-  for (const auto& line : all_lines()) line->close(given_back);
+  std::shared_ptr<line> last;
+  line_key at;
+  for (known_line each = next_line(at, false); each.at; each = next_line(at, false)) {
+    each.at->close(given_back);
+    at = {each.at->name()->view(), each.number};
+    last = std::move(each.at);  // the name goes with it
+  }
   if (!given_back.empty()) engine().post_release(given_back, give_up());
   finish_closing();
 }
@@ -94,18 +99,42 @@ std::shared_ptr<line> core::add_line(const seam::name_ref& name, bool common) {
   // close() sees every line that is added before.
   if (!open_for_calls()) throw error{errc::closed, "the client was closed"};
   auto made = std::make_shared<line>(*this, name, given_name(name), common);
-  lines_.emplace(name->view(), made.get());
+  lines_.emplace(line_key{made->name()->view(), ++line_numbers_}, made.get());
   return made;
 }
 
+core::known_line core::next_line(const line_key& behind, bool of_that_name) {
+  const seam::lock_guard guard{mutex_};
+  for (auto at = lines_.upper_bound(behind); at != lines_.end(); ++at) {
+    if (of_that_name && at->first.name != behind.name) break;
+    if (auto found = at->second->weak_from_this().lock()) {
+      return {std::static_pointer_cast<line>(std::move(found)), at->first.number};
+    }
+  }
+  return {};
+}
+
+template <class Visit>
+bool core::visit_lines(const lock_name& name, const Visit& visit) {
+  line_key at{name.view(), 0};
+  for (known_line each = next_line(at, true); each.at; each = next_line(at, true)) {
+    if (visit(*each.at)) return true;
+    at.number = each.number;
+  }
+  return false;
+}
+
 void core::refuse_own_thread(const lock_name& name, const acquire_request& request) {
-  for (const auto& each : lines_named(name)) each->claims().refuse_own_thread(request);
+  visit_lines(name, [&](line& each) {
+    each.claims().refuse_own_thread(request);
+    return false;
+  });
 }
 
 std::shared_ptr<line> core::line_for(const seam::name_ref& name) {
   const seam::lock_guard guard{mutex_};
-  const auto [first, last] = lines_.equal_range(name->view());
-  for (auto at = first; at != last; ++at) {
+  for (auto at = lines_.lower_bound({name->view(), 0});
+       at != lines_.end() && at->first.name == name->view(); ++at) {
     if (!at->second->common()) continue;
     if (auto found = at->second->weak_from_this().lock()) {
       return std::static_pointer_cast<line>(found);
@@ -123,35 +152,12 @@ std::shared_ptr<line> core::own_line(const seam::name_ref& name) {
 void core::forget(const line& line) noexcept {
   if (inherited_by_fork()) return;  // the mutex may be locked for ever in this copy
   const seam::lock_guard guard{mutex_};
-  const auto [first, last] = lines_.equal_range(line.name()->view());
-  for (auto at = first; at != last; ++at) {
+  for (auto at = lines_.lower_bound({line.name()->view(), 0}); at != lines_.end(); ++at) {
     if (at->second == &line) {
       lines_.erase(at);
       return;
     }
   }
-}
-
-std::vector<std::shared_ptr<line>> core::lines_named(const lock_name& name) {
-  std::vector<std::shared_ptr<line>> found;
-  const seam::lock_guard guard{mutex_};
-  const auto [first, last] = lines_.equal_range(name.view());
-  for (auto at = first; at != last; ++at) {
-    if (auto line = at->second->weak_from_this().lock()) found.push_back(std::move(line));
-  }
-  return found;
-}
-
-std::vector<std::shared_ptr<line>> core::all_lines() {
-  std::vector<std::shared_ptr<line>> found;
-  const seam::lock_guard guard{mutex_};
-  for (const auto& [name, at] : lines_) {
-    if (auto line = at->weak_from_this().lock()) found.push_back(std::move(line));
-  }
-  // In the order of their names: a simulation must not depend on how a hash table is laid out.
-  std::sort(found.begin(), found.end(),
-            [](const auto& a, const auto& b) { return *a->name() < *b->name(); });
-  return found;
 }
 
 void core::strip_prefix(lock_info& info) const {
@@ -210,9 +216,8 @@ void core::withdraw_unknown(const seam::claim& claim) {
 void core::answered(const seam::claim& claim, const seam::answer& answer) noexcept {
   const auto self = alive();
   if (!self) return;
-  for (const auto& line : lines_named(*claim.name)) {
-    if (line->answered(claim.owner, answer)) return;
-  }
+  if (visit_lines(*claim.name, [&](line& each) { return each.answered(claim.owner, answer); }))
+    return;
   // Given up while the ask was on its way: the withdrawal may have come before it.
   if (answer.result != seam::ask_result::busy) withdraw_unknown(claim);
 }
@@ -220,34 +225,26 @@ void core::answered(const seam::claim& claim, const seam::answer& answer) noexce
 void core::granted(const seam::grant& grant) noexcept {
   const auto self = alive();
   if (!self) return;
-  for (const auto& line : lines_named(*grant.name)) {
-    if (line->granted(grant)) return;
-  }
+  if (visit_lines(*grant.name, [&](line& each) { return each.granted(grant); })) return;
   withdraw_unknown({.name = grant.name, .owner = grant.owner, .lease = grant.lease});
 }
 
 void core::look_again(seam::claim_key key) noexcept {
   const auto self = alive();
   if (!self) return;
-  for (const auto& line : lines_named(key.name)) {
-    if (line->look_again(key.owner)) return;
-  }
+  visit_lines(key.name, [&](line& each) { return each.look_again(key.owner); });
 }
 
 void core::wanted(seam::claim_key key) noexcept {
   const auto self = alive();
   if (!self) return;
-  for (const auto& line : lines_named(key.name)) {
-    if (line->wanted(key.owner)) return;
-  }
+  visit_lines(key.name, [&](line& each) { return each.wanted(key.owner); });
 }
 
 void core::failed(seam::claim_key key, const error& why) noexcept {
   const auto self = alive();
   if (!self) return;
-  for (const auto& line : lines_named(key.name)) {
-    if (line->failed(key.owner, why)) return;
-  }
+  if (visit_lines(key.name, [&](line& each) { return each.failed(key.owner, why); })) return;
   // Given up while the ask was on its way, which may have come behind the withdrawal.
   if (why.outcome_unknown()) {
     withdraw_unknown({.name = std::make_shared<const lock_name>(key.name),
@@ -271,7 +268,11 @@ void core::resumed() noexcept {
 
 void core::cell_changed(const lock_name& name) noexcept {
   const auto self = alive();
-  if (self) rouse_all(cell_watches_.changed(name));
+  if (!self) return;
+  // Who comes from now on reads what is written already.
+  const std::uint64_t last = cell_watches_.last_number();
+  std::uint64_t number = 0;
+  while (seam::park_word* const word = cell_watches_.change_next(name, number, last)) rouse(*word);
 }
 
 void core::rouse_all(const std::vector<seam::park_word*>& words) noexcept {

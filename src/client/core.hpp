@@ -10,11 +10,12 @@
 #include <crosslock/hold.hpp>
 
 #include <atomic>
+#include <compare>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace crosslock::inner {
@@ -72,8 +73,20 @@ class core final : public client_context, public seam::engine_events {
   /// Keeps it alive for the time of an event. Null when it ends, or has no owner yet: its engine has
   /// a thread that reports before anybody has asked for anything.
   std::shared_ptr<client_context> alive() noexcept;
-  std::vector<std::shared_ptr<line>> lines_named(const lock_name& name);
-  std::vector<std::shared_ptr<line>> all_lines();
+  /// Lines of one name in the order in which they came.
+  struct line_key {
+    std::string_view name;
+    std::uint64_t number = 0;
+    friend auto operator<=>(const line_key&, const line_key&) = default;
+  };
+  struct known_line {
+    std::shared_ptr<line> at;
+    std::uint64_t number = 0;
+  };
+  known_line next_line(const line_key& behind, bool of_that_name);
+  /// Until one says true: then this does. Needs no memory: what the engine reports must arrive.
+  template <class Visit>
+  bool visit_lines(const lock_name& name, const Visit& visit);
   std::shared_ptr<line> add_line(const seam::name_ref& name, bool common)
       CROSSLOCK_REQUIRES(mutex_);
   void rouse_all(const std::vector<seam::park_word*>& words) noexcept;
@@ -84,7 +97,8 @@ class core final : public client_context, public seam::engine_events {
   inner::cell_watches cell_watches_;
 
   seam::mutex mutex_;
-  std::unordered_multimap<std::string_view, line*> lines_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::map<line_key, line*> lines_ CROSSLOCK_GUARDED_BY(mutex_);
+  std::uint64_t line_numbers_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
   // Until their lease must have ended.
   std::map<owner_id, time_point> detached_ CROSSLOCK_GUARDED_BY(mutex_);
   std::string server_id_ CROSSLOCK_GUARDED_BY(mutex_);

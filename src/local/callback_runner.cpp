@@ -65,16 +65,20 @@ callback_runner::~callback_runner() { close(); }
 
 void callback_runner::post(const std::function<void()>& continuation, const executor& where) {
   if (executed(where, continuation) || executed(executor_, continuation)) return;
+  post_away(continuation);
+}
+
+void callback_runner::post_away(std::function<void()> work) {
   bool too_late = false;
   {
     const seam::lock_guard guard{state_->mutex};
     too_late = state_->closing && !state_->thread;
-    if (!too_late) state_->waiting.push_back(continuation);
+    if (!too_late) state_->waiting.push_back(std::move(work));
     if (!too_late && !state_->thread) state_->start(state_);
     state_->news.fetch_add(1);
   }
   // After close() nobody else is there to call it: exactly once all the same.
-  if (too_late) continuation();
+  if (too_late) work();
   state_->clock.unpark(state_->news);
 }
 

@@ -20,6 +20,8 @@ class callback_runner {
   callback_runner& operator=(const callback_runner&) = delete;
 
   void post(const std::function<void()>& continuation, const executor& where = {});
+  /// For threads that run no user code, nor a user's executor: by the runner's own thread.
+  void post_away(std::function<void()> work);
   /// Everything posted before is still run; called by a continuation, after this call.
   void close() noexcept;
 

@@ -154,11 +154,7 @@ void claiming::advance(deferred_actions& after) {
       new_claim(next);
     } catch (...) {
       // Out of memory: whoever ends a grant cannot be told, but this one can, and the next may try.
-      queue_.remove(next);
-      next.failure = std::current_exception();
-      next.left_because = observer::wait_result::failed;
-      next.now_is = waiter::state::failed;
-      notify(next, after);
+      fail_queued(next, std::current_exception(), after);
       continue;
     }
     queue_.remove(next);
@@ -210,20 +206,24 @@ std::optional<error> claiming::outage_of(const waiter& queued) const {
 claim_surroundings claiming::surroundings_of(const waiter& claimant) const {
   const acquire_request& request = claimant.request;
   const bool stopped = request.stop.stop_requested();
-  const bool once = claimant.adopts != nullptr;
   const time_point now = home_.clock().now();
   return {.now = now,
           .began = unanswered_since(claimant, now),
           .end = request.waits() ? request.end : time_point::max(),
           .timeout = home_.settings().timeout,
-          .endures = {.tries = home_.settings().retry.tries,
-                      .time = once ? duration{} : std::max(request.lease, home_.lease())},
+          .endures = endurance_of(claimant),
           .answered = heard_ >= claimant.started,
           .waits = request.waits(),
-          .once = once,
+          .once = claimant.adopts != nullptr,
           .stopped = stopped,
           .closed = line_.closed(),
           .upgrade_lost = claimant.upgrades != nullptr && !claimant.upgrades->stands()};
+}
+
+endurance claiming::endurance_of(const waiter& one) const {
+  const bool once = one.adopts != nullptr;
+  return {.tries = home_.settings().retry.tries,
+          .time = once ? duration{} : std::max(one.request.lease, home_.lease())};
 }
 
 /// Carries out what can be done here. What is left to the caller, if it is still a claimant
@@ -383,10 +383,32 @@ void claiming::fail(waiter& claimant, const error& why, deferred_actions& after)
   const outage trouble = why.retryable() ? claimant.claim.trouble : outage{};
   if (claimant.claim.on_server) after.withdraw(claimant.record->claim);
   finish(claimant, waiter::state::failed, after);
+  fail_those_behind(trouble, after);
   // Whoever claims next has waited for the same server.
   given_up_ = trouble;
   advance(after);
   given_up_ = {};
+}
+
+/// Those that have waited behind the same outage for as long as they endure one need not find it
+/// out one after another, each by a request of its own that nobody answers.
+void claiming::fail_those_behind(const outage& trouble, deferred_actions& after) {
+  if (trouble.failures == 0 || heard_ >= trouble.since) return;
+  const time_point now = home_.clock().now();
+  const auto has_endured = [&](const waiter& one) CROSSLOCK_REQUIRES(line_mutex) {
+    return !endures(trouble, endurance_of(one), now, one.started);
+  };
+  while (waiter* const next = queue_.find(has_endured)) {
+    fail_queued(*next, std::make_exception_ptr(*trouble.last), after);
+  }
+}
+
+void claiming::fail_queued(waiter& queued, std::exception_ptr why, deferred_actions& after) {
+  queue_.remove(queued);
+  queued.failure = std::move(why);
+  queued.left_because = observer::wait_result::failed;
+  queued.now_is = waiter::state::failed;
+  notify(queued, after);
 }
 
 /// Those that are out in this process alone do not leave it enough.
@@ -431,13 +453,7 @@ void claiming::wake_upgrade(const critical_section& shared, deferred_actions& af
 
 void claiming::close(deferred_actions& after) {
   const error why = line_.client_closed();
-  while (!queue_.empty()) {
-    waiter& next = queue_.pop_front();
-    next.failure = std::make_exception_ptr(why);
-    next.left_because = observer::wait_result::failed;
-    next.now_is = waiter::state::failed;
-    notify(next, after);
-  }
+  while (!queue_.empty()) fail_queued(queue_.front(), std::make_exception_ptr(why), after);
   const auto asynchronous = [](const waiter& each) { return each.asynchronous(); };
   while (waiter* const claimant = claimants_.find(asynchronous)) {
     fail(*claimant, why, after);

@@ -122,6 +122,11 @@ class claiming {
       CROSSLOCK_REQUIRES(line_mutex);
   void fail(waiter& claimant, const error& why, deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
+  void fail_queued(waiter& queued, std::exception_ptr why, deferred_actions& after)
+      CROSSLOCK_REQUIRES(line_mutex);
+  void fail_those_behind(const outage& trouble, deferred_actions& after)
+      CROSSLOCK_REQUIRES(line_mutex);
+  endurance endurance_of(const waiter& one) const;
   void finish(waiter& claimant, waiter::state how, deferred_actions& after)
       CROSSLOCK_REQUIRES(line_mutex);
 

@@ -48,8 +48,12 @@ void deferred_actions::run() {
   if (released_) {
     home.keeper().release_later(released_->grant, released_->deadline, released_->given_back);
   }
-  if (trouble_) home.tell_trouble(*line_.name(), *trouble_);
-  for (const auto& done : delivered_) deliver_one(done);
+  if (tell_elsewhere_) {
+    tell_away();
+  } else {
+    if (trouble_) home.tell_trouble(*line_.name(), *trouble_);
+    for (const auto& done : delivered_) deliver_one(home, done);
+  }
   if (!withdrawn_first_.empty()) return withdraw_and_ask();
   for (const seam::claim& claim : asks_) {
     if (ask_elsewhere_) {
@@ -57,6 +61,20 @@ void deferred_actions::run() {
     } else {
       line_.claims().send(claim);
     }
+  }
+}
+
+void deferred_actions::tell_away() {
+  if (!trouble_ && delivered_.empty()) return;
+  // Whoever waits owns the client.
+  const auto home = line_.home().shared_from_this();
+  if (trouble_) {
+    home->callback_runner().post_away([home, name = line_.name(), trouble = *std::move(trouble_)] {
+      home->tell_trouble(*name, trouble);
+    });
+  }
+  for (auto& done : delivered_) {
+    home->callback_runner().post_away([home, done = std::move(done)] { deliver_one(*home, done); });
   }
 }
 
@@ -96,8 +114,7 @@ void deferred_actions::tell_loss(loss& told) {
   home.keeper().tell_loss(std::move(notice));
 }
 
-void deferred_actions::deliver_one(const std::shared_ptr<waiter>& done) {
-  client_context& home = line_.home();
+void deferred_actions::deliver_one(client_context& home, const std::shared_ptr<waiter>& done) {
   home.keeper().timers().cancel(done->timer);
   home.keeper().timers().cancel(done->overdue);
   report(home, *done);

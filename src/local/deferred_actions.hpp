@@ -25,6 +25,9 @@ class deferred_actions {
   void ask(const seam::claim& claim) { asks_.push_back(claim); }
   /// This runs on the keeper's clock thread, or one of the engine's: no request is made here.
   void ask_elsewhere() { ask_elsewhere_ = true; }
+  /// This may run on the keeper's clock thread: user code, such as executors and observers, does
+  /// not run here.
+  void tell_elsewhere() { tell_elsewhere_ = true; }
   /// The engine shall tell when others wait behind this grant.
   void listen(const seam::claim& granted) { listened_ = granted; }
   /// `here_until`: before the caller returns, if the server answers within a moment, by then.
@@ -50,7 +53,8 @@ class deferred_actions {
     observer::lost_event event;
   };
 
-  void deliver_one(const std::shared_ptr<waiter>& done);
+  static void deliver_one(client_context& home, const std::shared_ptr<waiter>& done);
+  void tell_away();
   void tell_loss(loss& told);
   void ask_later(const seam::claim& claim);
   void withdraw_and_ask();
@@ -68,6 +72,7 @@ class deferred_actions {
   std::optional<outage> trouble_;
   std::vector<seam::claim> asks_;
   bool ask_elsewhere_ = false;
+  bool tell_elsewhere_ = false;
   struct late_release {
     seam::grant grant;
     time_point deadline;

@@ -158,6 +158,7 @@ void holding::lost(lease_record& record, loss_reason reason) noexcept {
     const auto gone = find(record.claim.owner);
     if (gone.get() != &record || gone->giving_back) return;
     after.ask_elsewhere();
+    after.tell_elsewhere();
     end_lost(*gone, reason, after);
   }
   after.run();

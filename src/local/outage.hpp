@@ -5,6 +5,7 @@
 #include <crosslock/error.hpp>
 #include <crosslock/time.hpp>
 
+#include <algorithm>
 #include <optional>
 
 namespace crosslock::inner {
@@ -29,9 +30,11 @@ struct endurance {
   duration time{};
 };
 
-inline bool endures(const outage& trouble, const endurance& limit, time_point now) {
+/// `came`: since when it concerns whoever asks, if that is later.
+inline bool endures(const outage& trouble, const endurance& limit, time_point now,
+                    time_point came = time_point::min()) {
   if (!trouble.last->retryable()) return false;
-  return trouble.failures <= limit.tries || now - trouble.since < limit.time;
+  return trouble.failures <= limit.tries || now - std::max(trouble.since, came) < limit.time;
 }
 
 /// At the end of a wait that began to ask at `began` and got no answer: whether that was an outage,

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -59,6 +60,7 @@ class losses final : public lease_record_listener {
   explicit losses(seam::clock& clock) : clock_{clock} {}
   void lost(lease_record& record, loss_reason reason) noexcept override {
     told[&record] = {clock_.now(), reason};
+    if (then) then(record);
   }
   void renewed(lease_record&, const seam::renewal&) noexcept override {}
 
@@ -67,6 +69,7 @@ class losses final : public lease_record_listener {
     loss_reason why;
   };
   std::map<const lease_record*, notice> told;
+  std::function<void(const lease_record&)> then;
 
  private:
   seam::clock& clock_;
@@ -209,6 +212,29 @@ TEST_F(keeper_session, a_fixed_lease_and_the_longest_hold_have_their_own_ends) {
     EXPECT_LT(listener_->told.at(fixed.get()).when, began + 2s);
     EXPECT_EQ(listener_->told.at(plain.get()).why, loss_reason::max_hold);
     EXPECT_EQ(listener_->told.at(plain.get()).when, began + 5s);
+  });
+}
+
+// A grant that is passed on counts anew, unless it is being ended: the next thread would lose what
+// it has only just got.
+TEST_F(keeper_session, the_longest_hold_that_is_over_is_not_passed_on) {
+  settings_.max_hold = 5s;
+  play([&] {
+    const auto both = hold(2);
+    world_.sleep(4s);
+    for (const auto& one : both) EXPECT_TRUE(keeper_->hold_begins(*one, now()));
+    int refused = 0;
+    listener_->then = [&](const lease_record& first) {
+      // The clock thread has taken both, and ends the other one next.
+      const auto& other = both[0].get() == &first ? both[1] : both[0];
+      if (listener_->told.size() == 1) refused += keeper_->hold_begins(*other, now()) ? 0 : 1;
+    };
+    world_.sleep(4s);
+    ASSERT_TRUE(session_->extend(now(), lease, now()));
+    EXPECT_TRUE(listener_->told.empty());
+    world_.sleep(2s);
+    EXPECT_EQ(listener_->told.size(), 2U);
+    EXPECT_EQ(refused, 1);
   });
 }
 

@@ -5,14 +5,19 @@
 
 #include <gtest/gtest.h>
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <fstream>
 #include <functional>
 #include <future>
 #include <list>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <stdexcept>
 #include <stop_token>
@@ -97,6 +102,60 @@ TEST(lost_holds, callbacks_that_do_not_return_delay_no_signal_of_a_multi_hold) {
   }
   EXPECT_TRUE(both.lost().stop_requested());
   let_go.set_value();
+}
+
+/// Which threads run what belongs to the user. Thread-safe.
+class thread_names final : public observer {
+ public:
+  void note() {
+    std::array<char, 32> name{};
+    pthread_getname_np(pthread_self(), name.data(), name.size());
+    const std::lock_guard guard{mutex_};
+    names_.emplace(name.data());
+  }
+  void waited(std::string_view, wait_result, duration) noexcept override { note(); }
+  bool has(const std::string& name) const {
+    const std::lock_guard guard{mutex_};
+    return names_.contains(name);
+  }
+  bool empty() const {
+    const std::lock_guard guard{mutex_};
+    return names_.empty();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> names_;
+};
+
+/// The clock thread has the next deadline to tell: an upgrade that fails because its shared hold is
+/// over is told by another one, to the observer and by the executor.
+TEST(lost_holds, the_clock_thread_runs_no_code_of_the_user) {
+  const auto names = std::make_shared<thread_names>();
+  std::promise<std::function<void()>> posted;
+  options how;
+  how.observer = names;
+  how.executor = [&](std::function<void()> work) {
+    names->note();
+    posted.set_value(std::move(work));
+  };
+  auto locks = connect(lossy_server(), how);
+  auto others = connect(lossy_server());
+  shared_mutex lock{locks, "name"};
+  const auto reader = shared_mutex{others, "name"}.acquire_shared();
+  const auto held = lock.acquire_shared({.lease = 300ms});
+  errc told{};
+  lock.upgrade_async(held, [&](const acquire_result& result) {
+    try {
+      if (result.failure) std::rethrow_exception(result.failure);
+    } catch (const error& why) {
+      told = why.which();
+    }
+  });
+  posted.get_future().get()();
+  EXPECT_EQ(told, errc::lost);
+  EXPECT_FALSE(names->empty());
+  EXPECT_FALSE(names->has("crosslock-clock"));
 }
 
 TEST(lost_holds, an_unlock_releases_though_another_thread_looks_at_the_hold) {

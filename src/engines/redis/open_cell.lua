@@ -4,5 +4,6 @@ local version, highest, value =
   unpack(redis.call('HMGET', KEYS[1], 'version', 'highest', 'value'))
 if highest and ARGV[1] < highest then return {0} end
 redis.call('HSET', KEYS[1], 'highest', ARGV[1])
+redis.call('PERSIST', KEYS[1])
 if (highest or '0000000000000000000') ~= ARGV[1] then tell_watchers() end
 return {1, version or '0', ARGV[1], value or ''}
