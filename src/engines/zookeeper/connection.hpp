@@ -131,7 +131,7 @@ class connection final : public tree {
   void drive_once(time_point until) CROSSLOCK_REQUIRES(mutex_);
   void poll_once(time_point until) CROSSLOCK_REQUIRES(mutex_);
   void deliver() CROSSLOCK_REQUIRES(mutex_);
-  void rest(bool callers) CROSSLOCK_REQUIRES(mutex_);
+  void rest() CROSSLOCK_REQUIRES(mutex_);
 
   std::vector<response> call_once(std::vector<request> requests, bool harmless, time_point give_up);
   void own_thread();

@@ -358,12 +358,11 @@ void connection::expect_news(int more) noexcept {
   if (!seat_.taken()) offer_seat();
 }
 
-void connection::rest(bool callers) {
+void connection::rest() {
   const std::uint32_t seen = owner_word_.load();
   if (owner_wanted_) return;
-  // Whoever has the seat wakes it when leaving; callers who come and go should not have to, each
-  // time that one of them happens to be there.
-  owner_sleeps_ = !callers && seat_.taken();
+  // Whoever has the seat wakes it when leaving; callers who come and go should not have to.
+  owner_sleeps_ = seat_.taken();
   const duration longest = owner_sleeps_ ? idle_longest : out_of_the_way;
   {
     const seam::unlocked meanwhile{mutex_};
@@ -381,7 +380,7 @@ void connection::own_thread() {
     seen_calls = calls_;
     if ((callers && !owner_wanted_) || !seat_.take()) {
       owner_wanted_ = false;
-      rest(callers);
+      rest();
       continue;
     }
     owner_wanted_ = false;
