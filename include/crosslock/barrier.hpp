@@ -59,6 +59,11 @@ class barrier {
     return leave_within(wait_time(wait), std::move(stop));
   }
 
+  /// Removes what is stored of it, for a barrier that nobody needs any more. False, and nothing
+  /// done, while anybody takes part or waits to, this member too, or has died in it so lately that
+  /// its lease lasts; who enters at that moment waits for it.
+  [[nodiscard]] bool erase();
+
   std::int32_t parties() const noexcept;
   const lock_name& name() const noexcept;
 

@@ -16,11 +16,14 @@ namespace crosslock {
 /// processes and machines, and also when all of them end. A death changes nothing about the count:
 /// what was counted stays counted, what was not is still missing. Thread-safe.
 ///
-/// | the latch is | count_down(n) | count() | wait() | reset() |
-/// |---|---|---|---|---|
-/// | untouched | counts, it is now agreed how many | the whole | waits | false |
-/// | counting | counts, to zero at most | what is left | waits | false |
-/// | open | nothing | 0 | returns | true: untouched, in the next round |
+/// | the latch is | count_down(n) | count() | wait() | reset() | erase() |
+/// |---|---|---|---|---|---|
+/// | untouched | counts, it is now agreed how many | the whole | waits | false | nothing |
+/// | counting | counts, to zero at most | what is left | waits | false | untouched |
+/// | open | nothing | 0 | returns | true: untouched, in the next round | untouched |
+///
+/// erase() removes it from the server, open or not, when nobody needs it any more. Whoever still
+/// waits for what was counted there gets `broken`: that it will open, or has, cannot be told.
 ///
 /// All must mean the same count: while it counts or is open, another one is a `conflict` that names
 /// both. Who waits when a round ends, by the count and a reset right after it, has waited enough.
@@ -62,6 +65,8 @@ class count_down_latch {
 
   /// Begins anew, when it is open; whoever counts next says how many.
   bool reset();
+
+  void erase();
 
   const lock_name& name() const noexcept;
 

@@ -16,10 +16,10 @@ namespace crosslock {
 /// may have the name of the lock that protects it, or another; but all its fences must come from
 /// exclusive holds of one lock. Thread-safe.
 ///
-/// | the fence shown is | open() | write() |
-/// |---|---|---|
-/// | the highest so far, or higher | the value; lower ones are refused from now on | true |
-/// | lower than the highest | empty; observer hears `fence_rejected` | false; the same |
+/// | the fence shown is | open() | write() | erase() |
+/// |---|---|---|---|
+/// | the highest so far, or higher | the value; lower ones are refused from now on | true | true |
+/// | lower than the highest | empty; observer hears `fence_rejected` | false; the same | the same |
 ///
 /// Open before you compute from the value: from then on it cannot change under you, except by your
 /// own fence. A fence is judged by its number, and not by whether its hold is still valid: a write
@@ -28,6 +28,10 @@ namespace crosslock {
 /// A write whose answer was lost is repeated under the same id. If the value has been written again
 /// in between, the call throws with `outcome_unknown()`. A hold that is not exclusive (now), and a
 /// fence of zero, throw `conflict`: readers' fences say nothing about their order.
+///
+/// What is erased is forgotten as a whole, the highest fence too: afterwards a former holder's late
+/// write is the first of a new register. So erase what is over for all of them; where somebody may
+/// still write late, write an empty value instead, which keeps the fence.
 class fenced_register {
  public:
   struct reading {
@@ -48,6 +52,9 @@ class fenced_register {
   /// False, and nothing changed, when a newer fence was here.
   [[nodiscard]] bool write(const hold& held, const std::string& value);
   [[nodiscard]] bool write(crosslock::fence token, const std::string& value);
+  /// Removes it from the server. False, and nothing changed, when a newer fence was here.
+  [[nodiscard]] bool erase(const hold& held);
+  [[nodiscard]] bool erase(crosslock::fence token);
   /// Needs no fence, and decides nothing.
   [[nodiscard]] reading read() const;
 

@@ -47,10 +47,16 @@ class [[nodiscard]] multi_hold {
   [[nodiscard]] std::stop_token lost() const;
   /// Of the first, in the order of taking, that was lost.
   [[nodiscard]] loss_reason lost_reason() const noexcept;
+  /// Requested once, when somebody waits for any of them: see hold::wanted.
+  [[nodiscard]] std::stop_token wanted() const;
   /// Reads the clock: true as long as every one of them is valid.
   [[nodiscard]] bool valid() const noexcept;
   /// Throws `lost`, naming the one that is, or `not_held`, unless valid().
   void check() const;
+
+  /// As hold::extend, of each in the order of taking; then expires_at(). When one throws, those
+  /// before it are extended, and all are held as before.
+  time_point extend(std::optional<duration> lease = std::nullopt);
 
   /// Releases all of them, in the reverse order of taking, whatever becomes of each. The worst of
   /// the results: `lost` before `not_owner`, `unknown`, `not_held`, `passed` and `released`.

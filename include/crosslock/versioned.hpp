@@ -24,15 +24,21 @@ struct update_how {
 
 /// A small value with a version, kept by the server, for those who need no lock: a write succeeds
 /// only if the version is still the one that was read, so no update is ever lost. Any bytes, up to
-/// 1 MiB. Versions only grow, not always by one; 0 means that nobody has written yet. A value stays
-/// until it is overwritten. Thread-safe. Has nothing to do with a lock of the same name.
+/// 1 MiB. Versions only grow, not always by one; 0 means that nothing is written there. A value
+/// stays until it is overwritten or erased. Thread-safe. Has nothing to do with a lock of the same
+/// name.
 ///
-/// | the value is | read() | compare_and_set(v, ...) | update(fn) |
-/// |---|---|---|---|
-/// | not yet written | empty, version 0 | writes if v is 0 | fn("") |
-/// | at version v | value and v | writes, the new version | fn(value) |
-/// | at another version | value and that one | empty, nothing changed | tries again |
-/// | written by a fenced_register | value and version | throws `conflict` | throws `conflict` |
+/// | the value is | read() | compare_and_set(v, ...) | update(fn) | erase(v) | erase() |
+/// |---|---|---|---|---|---|
+/// | not written, or erased | empty, version 0 | writes if v is 0 | fn("") | true | returns |
+/// | at version v | value and v | writes, the new version | fn(value) | true, gone | gone |
+/// | at another version | value, that one | empty, nothing done | tries again | false | gone |
+/// | of a fenced_register | value, version | throws | throws | throws | throws |
+///
+/// What is thrown there is `conflict`. Behind an erasure versions go on where they were, so whoever
+/// has read a version before it writes nothing with it. Version 0 says only that nothing is there:
+/// not that nothing ever was. So a first write whose answer was lost, and that somebody has erased
+/// before it is repeated, is made again.
 ///
 /// A request whose answer was lost is repeated under the same id, which tells the server that it
 /// has been carried out already. If somebody else has written in between, nobody can tell any more
@@ -73,6 +79,11 @@ class versioned {
         },
         how);
   }
+
+  /// Removes it from the server, whatever it is or only at that version; false, and nothing done,
+  /// when it has another one. For values that nobody needs any more.
+  void erase();
+  [[nodiscard]] bool erase(std::uint64_t expected);
 
   /// How often this object's updates had to be tried again.
   std::uint64_t retries() const noexcept;

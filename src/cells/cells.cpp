@@ -102,12 +102,13 @@ std::optional<seam::cell> cell_access::open(fence token, const patience& limit) 
 
 cell_access::swapped cell_access::swap(std::uint64_t expected, const std::string& value,
                                        fence token, const patience& limit) const {
+  return swap({.name = name_, .expected = expected, .value = value, .writer = {}, .token = token},
+              limit);
+}
+
+cell_access::swapped cell_access::swap(seam::cell_swap wanted, const patience& limit) const {
   home_->check_usable();
-  const seam::cell_swap wanted{.name = name_,
-                               .expected = expected,
-                               .value = value,
-                               .writer = home_->draw_owner(),
-                               .token = token};
+  wanted.writer = home_->draw_owner();
   swapped result;
   try {
     result.answer = insist(*home_, limit, [&](time_point give_up) {
@@ -125,6 +126,30 @@ cell_access::swapped cell_access::swap(std::uint64_t expected, const std::string
   }
   if (result.answer.outcome == seam::swap_answer::result::swapped) result.doubt.reset();
   return result;
+}
+
+cell_access::erased cell_access::erase(std::optional<std::uint64_t> expected, fence token,
+                                       const patience& limit) const {
+  using result = seam::swap_answer::result;
+  std::uint64_t version = expected ? *expected : read(limit).version;
+  for (std::uint64_t tries = 0;; ++tries) {
+    const swapped tried = swap({.name = name_,
+                                .expected = version,
+                                .value = {},
+                                .writer = {},
+                                .token = token,
+                                .erase = true},
+                               limit);
+    if (tried.answer.outcome == result::swapped) return erased::gone;
+    if (tried.doubt) throw_in_doubt(*name_, *tried.doubt);
+    if (tried.answer.outcome == result::shut_out) {
+      if (token != fence{}) tell_refused(token, tried.answer.now.highest);
+      return erased::shut_out;
+    }
+    if (expected) return erased::changed;
+    version = tried.answer.now.version;
+    if (tries > 0) pause_behind(tries - 1, limit);
+  }
 }
 
 // Those that met once shall not meet again: each pauses for a random time, longer with every try.

@@ -103,6 +103,13 @@ class cell_access {
   /// One write, under one writer's id over all its tries.
   swapped swap(std::uint64_t expected, const std::string& value, fence token = {},
                const patience& limit = {}) const;
+
+  enum class erased { gone, changed, shut_out };
+  /// Removes the cell, with all it remembers; `gone` also where there is none. Empty `expected`: at
+  /// whatever version it is. Throws with `outcome_unknown()` when somebody has written behind a try
+  /// that was not answered: that may have been behind the erasure.
+  erased erase(std::optional<std::uint64_t> expected, fence token = {},
+               const patience& limit = {}) const;
   std::optional<seam::cell> open(fence token, const patience& limit = {}) const;
 
   /// What to write in place of this; empty: nothing. The doubt is that of the last try, if any:
@@ -154,6 +161,7 @@ class cell_access {
   const seam::name_ref& name() const noexcept { return name_; }
 
  private:
+  swapped swap(seam::cell_swap wanted, const patience& limit) const;
   void pause_behind(std::uint64_t tries, const patience& limit) const;
   duration next_look(std::uint64_t looks) const;
 

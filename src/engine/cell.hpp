@@ -15,9 +15,11 @@ namespace crosslock::seam {
 inline constexpr std::size_t cell_bytes_max = std::size_t{1} << 20;
 
 struct cell {
-  std::string value;          ///< any bytes
-  std::uint64_t version = 0;  ///< rises with every write, not always by one; 0: never written
-  fence highest{};            ///< the highest fence that was shown to it
+  std::string value;  ///< any bytes
+  /// Rises with every write, not always by one, and goes on rising behind an erasure; 0: nothing
+  /// is written there.
+  std::uint64_t version = 0;
+  fence highest{};  ///< the highest fence that was shown to it
 
   friend bool operator==(const cell&, const cell&) = default;
 };
@@ -28,13 +30,14 @@ struct cell_swap {
   name_ref name;
   std::uint64_t expected = 0;  ///< the version that was read; 0: nobody has written yet
   std::string value;
-  owner_id writer;  ///< drawn once and kept over every retry of this write
-  fence token{};    ///< the fence of the hold under which this is written, if any
+  owner_id writer;     ///< drawn once and kept over every retry of this write
+  fence token{};       ///< the fence of the hold under which this is written, if any
+  bool erase = false;  ///< no value takes its place: the cell is as if nobody had ever been there
 };
 
 struct swap_answer {
   enum class result {
-    swapped,   ///< written, now or by an earlier try of the same writer
+    swapped,   ///< written, now or by an earlier try of the same writer; erased: nothing is there
     changed,   ///< not written: the version is another one
     shut_out,  ///< not written: a higher fence was here
   };

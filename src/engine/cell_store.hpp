@@ -21,7 +21,8 @@ class cell_store {
   }
   /// Writes if version and fence allow it. Repeated by the same writer it finds its own work and
   /// answers as before, as long as nobody has written since. After that it says `changed`, so
-  /// behind a try whose outcome is unknown `changed` is no proof that nothing was written.
+  /// behind a try whose outcome is unknown `changed` is no proof that nothing was written. One that
+  /// erases and finds nothing is done, whatever it expected: that is how a repeated one ends.
   virtual swap_answer swap_cell(const cell_swap& wanted, time_point give_up) = 0;
   /// Shows `token` to the cell, which refuses every lower fence from then on. Empty, and nothing
   /// changed, when a higher one was here.

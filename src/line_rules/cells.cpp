@@ -1,6 +1,7 @@
 // Values that are compared and set. A write names the version it replaces, and a version never
 // comes twice, so a late copy of an older write finds another version and changes nothing; the
-// writer's id tells a repeated write that it has been carried out already.
+// writer's id tells a repeated write that it has been carried out already. An erased cell leaves
+// nothing but a floor, common to all, from which the versions of new ones go on.
 #include "line_rules/line_server.hpp"
 
 #include <algorithm>
@@ -25,11 +26,18 @@ swap_answer line_server::swap_cell(const cell_swap& wanted) {
   };
   // Before anything else: what was written stays written, whoever has shown a fence since.
   if (found.now.version != 0 && found.writer == wanted.writer) return swapped(found.now);
+  if (wanted.erase && found.now == cell{}) return {result::swapped, {}};
   if (wanted.token < found.now.highest) return {result::shut_out, std::move(found.now)};
   if (wanted.expected != found.now.version) return {result::changed, std::move(found.now)};
-  const std::uint64_t version = next_version(found.now.version, rows_.fence_clock());
-  const cell_row next{{wanted.value, version, wanted.token}, wanted.writer};
-  rows_.put_cell(wanted.name->view(), next);
+  cell_row next;
+  if (wanted.erase) {
+    rows_.remove_cell(wanted.name->view(), found.now.version);
+  } else {
+    const std::uint64_t last =
+        found.now.version != 0 ? found.now.version : static_cast<std::uint64_t>(rows_.floor());
+    next = {{wanted.value, next_version(last, rows_.fence_clock()), wanted.token}, wanted.writer};
+    rows_.put_cell(wanted.name->view(), next);
+  }
   news_.push_back({.what = news::kind::cell_changed, .name = wanted.name, .offer = {}});
   return swapped(next.now);
 }

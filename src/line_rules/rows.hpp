@@ -172,6 +172,10 @@ class rows {
   /// Empty when nobody has written or opened it.
   virtual cell_row find_cell(std::string_view name) = 0;
   virtual void put_cell(std::string_view name, const cell_row& row) = 0;
+  /// From then on the floor is not below that version.
+  virtual void remove_cell(std::string_view name, std::uint64_t version) = 0;
+  /// No fence or version of anything that was removed is higher.
+  virtual std::int64_t floor() = 0;
 };
 
 }  // namespace crosslock::seam

@@ -55,7 +55,12 @@ void critical_section::tell_loss_to(std::optional<std::stop_source> whole) {
 
 std::stop_token critical_section::wanted_token() {
   if (inherited_by_fork()) home_->check_usable();
-  return line_->wanted(*this);
+  return line_->wanted(*this, std::stop_source{});
+}
+
+void critical_section::tell_wanted_to(const std::stop_source& whole) {
+  if (inherited_by_fork()) home_->check_usable();
+  line_->wanted(*this, whole);
 }
 
 bool critical_section::valid() const noexcept {

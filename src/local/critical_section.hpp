@@ -44,6 +44,8 @@ class critical_section {
   /// nobody. Before anybody has asked for the token.
   void tell_loss_to(std::optional<std::stop_source> whole);
   std::stop_token wanted_token();
+  /// Instead, of a whole that this one is a part of. Before anybody has its token.
+  void tell_wanted_to(const std::stop_source& whole);
   loss_reason lost_reason() const noexcept { return lost_.load(std::memory_order_acquire); }
   /// Neither ended nor told lost; does not read the clock.
   bool stands() const noexcept {

@@ -187,9 +187,8 @@ void holding::hand_on_wanted(const critical_section& elder, critical_section& ne
   after.run();
 }
 
-std::stop_token holding::wanted(critical_section& entered) {
+std::stop_token holding::wanted(critical_section& entered, std::stop_source told) {
   deferred_actions after{line_};
-  std::stop_source told;
   {
     const seam::lock_guard guard{line_.mutex()};
     if (entered.wanted_) return entered.wanted_->get_token();

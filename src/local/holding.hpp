@@ -33,7 +33,9 @@ class holding {
   bool retire(critical_section& entered, local_grant* successor) noexcept
       CROSSLOCK_EXCLUDES(line_mutex);
   receipt detach(critical_section& entered) CROSSLOCK_EXCLUDES(line_mutex);
-  std::stop_token wanted(critical_section& entered) CROSSLOCK_EXCLUDES(line_mutex);
+  /// `told`: what is requested, unless there is one already.
+  std::stop_token wanted(critical_section& entered, std::stop_source told)
+      CROSSLOCK_EXCLUDES(line_mutex);
   void hand_on_wanted(const critical_section& elder, critical_section& next)
       CROSSLOCK_EXCLUDES(line_mutex);
   void downgrade(critical_section& entered) CROSSLOCK_EXCLUDES(line_mutex);

@@ -60,7 +60,9 @@ class line final : public lease_record_listener, public std::enable_shared_from_
     return holds_.retire(entered, successor);
   }
   /// Requested as soon as somebody waits for what is held.
-  std::stop_token wanted(critical_section& entered) { return holds_.wanted(entered); }
+  std::stop_token wanted(critical_section& entered, std::stop_source told) {
+    return holds_.wanted(entered, std::move(told));
+  }
   /// Who listens for it goes on listening.
   void hand_on_wanted(const critical_section& elder, critical_section& next) {
     holds_.hand_on_wanted(elder, next);

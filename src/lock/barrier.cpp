@@ -62,6 +62,7 @@ struct barrier::state {
 
   bool enter(inner::patience limit);
   bool leave(inner::patience limit);
+  bool erase() const;
   bool take_part(const step& act, const std::function<bool(const barrier_state&)>& done,
                  const inner::patience& limit);
   std::vector<owner_id> find_dead(const barrier_state& now, time_point& next_look,
@@ -221,6 +222,18 @@ bool barrier::state::leave(inner::patience limit) {
   return all_left;
 }
 
+/// Every member has a shared claim for as long as it looks at the cell: with an exclusive one
+/// whoever still stands in it is dead.
+bool barrier::state::erase() const {
+  inner::core& home = cell.home();
+  const auto alone =
+      home.own_line(cell.name())->acquire(home.make_request({}, inner::acquire_request::no_wait));
+  if (!alone) return false;
+  cell.erase(std::nullopt);
+  alone->release();
+  return true;
+}
+
 /// Out of the round, which breaks by it unless it was broken before; then this is how it is known
 /// that this member has been told. Whoever is out of time has a moment for it: if the server does
 /// not hear of it by then, the others see the claim end.
@@ -268,6 +281,8 @@ bool barrier::leave(std::stop_token stop) {
 bool barrier::leave_within(duration wait, std::stop_token stop) {
   return state_->leave(inner::patience_of(state_->cell.home(), wait, std::move(stop)));
 }
+
+bool barrier::erase() { return state_->erase(); }
 
 std::int32_t barrier::parties() const noexcept { return state_->parties; }
 

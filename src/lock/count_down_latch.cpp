@@ -1,5 +1,5 @@
 // A cell with everybody's share of the count in it. Who is not sure whether a request was heard
-// looks for its share: each call that is under way has an id of its own, which the next call takes
+// looks for its share: each call that is under way has an id of its own, which a later call takes
 // over with what has been counted under it so far.
 #include <crosslock/count_down_latch.hpp>
 
@@ -14,13 +14,6 @@
 namespace crosslock {
 
 struct count_down_latch::state {
-  /// An id that nobody else uses at the moment.
-  struct counter {
-    owner_id who;
-    std::uint64_t round = 0;
-    std::int32_t counted = 0;  ///< in that round
-  };
-
   state(const client& locks, std::string_view name, std::int32_t wanted)
       : given_name{locks.core()->given_name(locks.core()->full_name(name))},
         cell{locks.core(), std::make_shared<const lock_name>(lock_name::reserved(
@@ -40,15 +33,16 @@ struct count_down_latch::state {
                                     std::to_string(count)};
   }
 
-  counter take_counter() {
+  /// An id that nobody else uses at the moment.
+  owner_id take_id() {
     const seam::lock_guard guard{mutex};
-    if (idle.empty()) return {.who = cell.home().draw_owner(), .round = 0, .counted = 0};
-    const counter taken = idle.back();
+    if (idle.empty()) return cell.home().draw_owner();
+    const owner_id taken = idle.back();
     idle.pop_back();
     return taken;
   }
 
-  void give_back(const counter& used) {
+  void give_back(const owner_id& used) {
     const seam::lock_guard guard{mutex};
     idle.push_back(used);
   }
@@ -57,9 +51,14 @@ struct count_down_latch::state {
     inner::cell_wait mine = cell.begin_wait();
     limit.wait = &mine;
     std::optional<std::uint64_t> round;
+    bool touched = false;
     const auto is_open = [&](const seam::cell& now) {
       const inner::latch_state found = read(now);
       if (!round) round = found.round;
+      if ((touched && now.version == 0) || found.round < *round) {
+        throw error{errc::broken, "'" + given_name->str() + "' was erased while it was waited for"};
+      }
+      touched = touched || now.version != 0;
       return found.open || found.round > *round;
     };
     try {
@@ -74,7 +73,7 @@ struct count_down_latch::state {
   const std::int32_t count;
 
   seam::mutex mutex;
-  std::vector<counter> idle CROSSLOCK_GUARDED_BY(mutex);
+  std::vector<owner_id> idle CROSSLOCK_GUARDED_BY(mutex);
 };
 
 count_down_latch::count_down_latch(const client& locks, std::string_view name, std::int32_t count)
@@ -90,22 +89,26 @@ void count_down_latch::count_down(std::int32_t n) {
   }
   state_->cell.home().check_usable();
   // One that fails does not come back: what was counted under it is not known.
-  state::counter mine = state_->take_counter();
+  const owner_id who = state_->take_id();
   std::optional<std::uint64_t> round;
-  state_->cell.alter([&](const seam::cell& now, const error*) -> std::optional<std::string> {
+  std::int32_t before = 0;
+  const auto decide = [&](const seam::cell& now, const error* doubt) -> std::optional<std::string> {
     const inner::latch_state found = state_->read(now);
-    if (!round) {
-      round = found.round;
-      if (mine.round != found.round) mine = {mine.who, found.round, 0};
-    }
     // Behind a lost answer: a round that is over had come to zero, with us or without.
-    if (found.open || found.round != *round) return std::nullopt;
-    const std::int32_t heard = found.counted_by(mine.who);
-    if (heard > mine.counted) return std::nullopt;
-    return to_text(inner::counted_down(found, state_->count, mine.who, n));
-  });
-  mine.counted += n;
-  state_->give_back(mine);
+    if (found.open || (round && found.round > *round)) return std::nullopt;
+    const std::int32_t heard = found.counted_by(who);
+    const bool erased = round && (now.version == 0 || found.round < *round || heard < before);
+    // It may have been counted before that.
+    if (erased && doubt) inner::throw_in_doubt(name(), *doubt);
+    if (!round || erased) {
+      round = found.round;
+      before = heard;
+    }
+    if (heard > before) return std::nullopt;
+    return to_text(inner::counted_down(found, state_->count, who, n));
+  };
+  state_->cell.alter(decide);
+  state_->give_back(who);
 }
 
 std::int32_t count_down_latch::count() const {
@@ -136,6 +139,8 @@ bool count_down_latch::reset() {
   });
   return begun;
 }
+
+void count_down_latch::erase() { state_->cell.erase(std::nullopt); }
 
 const lock_name& count_down_latch::name() const noexcept { return *state_->given_name; }
 

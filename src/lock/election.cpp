@@ -33,6 +33,10 @@ struct office : std::enable_shared_from_this<office> {
 
   std::optional<leadership> campaign(const std::string& value, const acquire_how& how,
                                      time_point end) const;
+  void campaign_async(std::string value, acquisition<leadership>::callback done,
+                      const acquire_how& how, const std::optional<duration>& wait,
+                      continuation_executor executor) const;
+  bool erase() const;
   bool held_under(fence term, const patience& limit = {}) const;
   std::optional<leader_info> leader(const patience& limit = {}) const;
 
@@ -49,6 +53,43 @@ std::optional<leadership> office::campaign(const std::string& value, const acqui
     if (proclaim(held.fence(), value, end)) return leadership{std::move(held), shared_from_this()};
     // This term was over before it began: the next one was quicker.
   }
+}
+
+void office::campaign_async(std::string value, acquisition<leadership>::callback done,
+                            const acquire_how& how, const std::optional<duration>& wait,
+                            continuation_executor executor) const {
+  const time_point end = wait ? home().end_of(*wait) : time_point::max();
+  const auto granted = [self = shared_from_this(), end, value = std::move(value),
+                        done = std::move(done),
+                        executor = std::move(executor)](acquire_result result) {
+    const auto outcome = std::make_shared<acquire_outcome<leadership>>();
+    outcome->failure = result.failure;
+    try {
+      if (result.hold) {
+        if (!self->proclaim(result.hold->fence(), value, end)) {
+          throw error{errc::lost, "the term in '" + self->given_name->str() +
+                                      "' was over before it began: a newer leader was quicker"};
+        }
+        outcome->hold = leadership{*std::move(result.hold), self};
+      }
+    } catch (...) {
+      outcome->failure = std::current_exception();
+    }
+    if (!executor) return done(std::move(*outcome));
+    self->home().callback_runner().post([done, outcome] { done(std::move(*outcome)); }, executor);
+  };
+  home().own_line(cell.name())->acquire_async(home().make_request(how, end), granted);
+}
+
+/// Whoever holds the office leads: nobody else does while it is erased, and under its fence.
+bool office::erase() const {
+  auto entered =
+      home().own_line(cell.name())->acquire(home().make_request({}, acquire_request::no_wait));
+  if (!entered) return false;
+  hold held{std::move(entered)};
+  const bool gone = cell.erase(std::nullopt, held.fence()) == cell_access::erased::gone;
+  held.release();
+  return gone;
 }
 
 bool office::held_under(fence term, const patience& limit) const {
@@ -70,6 +111,12 @@ std::optional<leader_info> office::leader(const patience& limit) const {
 }
 
 }  // namespace inner
+
+void inner::acquire_plan<leadership>::start(std::function<void(acquire_outcome<leadership>)> done) {
+  const auto from = std::exchange(office, nullptr);
+  if (!from) refuse_second_start();
+  from->campaign_async(std::move(value), std::move(done), how, wait, std::move(executor));
+}
 
 leadership::leadership(hold held, std::shared_ptr<const inner::office> office) noexcept
     : held_{std::move(held)}, office_{std::move(office)} {}
@@ -100,26 +147,22 @@ std::optional<leadership> election::campaign_within(duration wait, const std::st
 
 void election::campaign_async(std::string value, campaign_callback done, const acquire_how& how,
                               std::optional<duration> wait) {
-  inner::core& home = office_->home();
-  const time_point end = wait ? home.end_of(*wait) : time_point::max();
-  const auto granted = [office = office_, end, value = std::move(value),
-                        done = std::move(done)](acquire_result result) {
-    campaign_result outcome{.leadership = std::nullopt, .failure = result.failure};
-    try {
-      if (result.hold) {
-        if (!office->proclaim(result.hold->fence(), value, end)) {
-          throw error{errc::lost, "the term in '" + office->given_name->str() +
-                                      "' was over before it began: a newer leader was quicker"};
-        }
-        outcome.leadership = leadership{*std::move(result.hold), office};
-      }
-    } catch (...) {
-      outcome.failure = std::current_exception();
-    }
-    done(std::move(outcome));
+  const auto told = [done = std::move(done)](acquire_outcome<leadership> outcome) {
+    done({.leadership = std::move(outcome.hold), .failure = outcome.failure});
   };
-  home.own_line(office_->cell.name())->acquire_async(home.make_request(how, end), granted);
+  office_->campaign_async(std::move(value), told, how, wait, {});
 }
+
+acquisition<leadership> election::async_campaign(std::string value, acquire_how how,
+                                                 std::optional<duration> wait) {
+  return acquisition<leadership>{inner::acquire_plan<leadership>{.office = office_,
+                                                                 .value = std::move(value),
+                                                                 .how = std::move(how),
+                                                                 .wait = wait,
+                                                                 .executor = {}}};
+}
+
+bool election::erase() { return office_->erase(); }
 
 std::optional<leader_info> election::leader() const { return office_->leader(); }
 

@@ -67,6 +67,13 @@ bool fenced_register::write(crosslock::fence token, const std::string& value) {
   return done.accepted;
 }
 
+bool fenced_register::erase(const hold& held) { return erase(exclusive_fence(held)); }
+
+bool fenced_register::erase(crosslock::fence token) {
+  state_->refuse_zero(token);
+  return state_->cell.erase(std::nullopt, token) == inner::cell_access::erased::gone;
+}
+
 fenced_register::reading fenced_register::read() const {
   seam::cell now = state_->cell.read();
   return {std::move(now.value), now.highest};

@@ -76,6 +76,22 @@ time_point joint::expires_at() const noexcept {
   return earliest;
 }
 
+std::stop_token joint::wanted() {
+  if (released_) return {};
+  if (!wanted_) {
+    const std::stop_source any;
+    for (const hold& each : holds_) each.critical_section()->tell_wanted_to(any);
+    wanted_ = any;
+  }
+  return wanted_->get_token();
+}
+
+time_point joint::extend(const std::optional<duration>& lease) {
+  check();
+  for (hold& each : holds_) each.extend(lease);
+  return expires_at();
+}
+
 loss_reason joint::lost_reason() const noexcept {
   for (const hold& each : holds_) {
     if (each.lost_reason() != loss_reason::none) return each.lost_reason();

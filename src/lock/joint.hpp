@@ -5,6 +5,7 @@
 #include <crosslock/hold.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -29,6 +30,8 @@ class joint {
   std::vector<crosslock::fence> fences() const;
   time_point expires_at() const noexcept;
   std::stop_token lost() const noexcept { return told_.get_token(); }
+  std::stop_token wanted();
+  time_point extend(const std::optional<duration>& lease);
   loss_reason lost_reason() const noexcept;
   bool valid() const noexcept;
   void check() const;
@@ -49,6 +52,7 @@ class joint {
   joined_stop waits_;
   const std::stop_source told_;  // the parts tell it of their loss themselves
   const std::stop_callback<end_of_wait> ends_wait_;
+  std::optional<std::stop_source> wanted_;  // the same; made when first asked for
   std::vector<hold> holds_;
   std::vector<release_result> results_;        // of each given element, once released
   std::vector<release_result> results_found_;  // of each hold

@@ -30,6 +30,13 @@ loss_reason multi_hold::lost_reason() const noexcept {
   return joint_ ? joint_->lost_reason() : loss_reason::none;
 }
 
+std::stop_token multi_hold::wanted() const { return joint_ ? joint_->wanted() : std::stop_token{}; }
+
+time_point multi_hold::extend(std::optional<duration> lease) {
+  if (!joint_) throw error{errc::not_held, "this hold was moved from"};
+  return joint_->extend(lease);
+}
+
 bool multi_hold::valid() const noexcept { return joint_ && joint_->valid(); }
 
 void multi_hold::check() const {

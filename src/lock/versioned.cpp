@@ -13,6 +13,18 @@ struct versioned::state {
       : cell{locks.core(), locks.core()->full_name(name)},
         given_name{cell.home().given_name(cell.name())} {}
 
+  bool erase(std::optional<std::uint64_t> expected) const {
+    using erased = inner::cell_access::erased;
+    const erased done = cell.erase(expected);
+    if (done == erased::shut_out) refuse_fenced();
+    return done == erased::gone;
+  }
+
+  [[noreturn]] void refuse_fenced() const {
+    throw error{errc::conflict,
+                "'" + given_name->str() + "' is written under fences: use fenced_register"};
+  }
+
   const inner::cell_access cell;
   const seam::name_ref given_name;
   std::atomic<std::uint64_t> retries{0};
@@ -35,9 +47,12 @@ std::optional<std::uint64_t> versioned::compare_and_set(std::uint64_t expected,
   if (tried.answer.outcome == result::swapped) return tried.answer.now.version;
   if (tried.doubt) inner::throw_in_doubt(name(), *tried.doubt);
   if (tried.answer.outcome == result::changed) return std::nullopt;
-  throw error{errc::conflict,
-              "'" + name().str() + "' is written under fences: use fenced_register"};
+  state_->refuse_fenced();
 }
+
+void versioned::erase() { state_->erase(std::nullopt); }
+
+bool versioned::erase(std::uint64_t expected) { return state_->erase(expected); }
 
 std::optional<versioned::written> versioned::update_with(const change& fn, const update_how& how) {
   const inner::cell_access& cell = state_->cell;

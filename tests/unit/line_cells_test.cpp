@@ -108,6 +108,40 @@ TEST_P(line_cells, values_are_bytes_and_names_are_apart) {
   EXPECT_EQ(at.read().value, bytes);
 }
 
+TEST_P(line_cells, an_erased_one_is_as_if_nobody_had_been_there) {
+  const auto first = at.swap(at.swap_of(1, 0, "a", 7));
+  auto erasure = at.swap_of(2, first.now.version, {}, 6);
+  erasure.erase = true;
+  EXPECT_EQ(at.swap(erasure).outcome, result::shut_out);
+  erasure.token = fence{8};
+  erasure.expected = first.now.version + 1;
+  EXPECT_EQ(at.swap(erasure).outcome, result::changed);
+  EXPECT_EQ(at.read().value, "a");
+  erasure.expected = first.now.version;
+  for (int i = 0; i < 2; ++i) {  // a repeated one finds that it is done
+    const auto gone = at.swap(erasure);
+    EXPECT_EQ(gone.outcome, result::swapped);
+    EXPECT_EQ(gone.now, seam::cell{});
+  }
+  EXPECT_EQ(at.read(), seam::cell{});
+  EXPECT_TRUE(at.open(1));
+}
+
+TEST_P(line_cells, versions_go_on_behind_an_erasure_although_the_clock_stands_or_steps_back) {
+  std::uint64_t highest = 0;
+  for (int i = 0; i < 5; ++i) {
+    on.now = -5s * i;
+    const auto first = at.swap(at.swap_of(1, 0, "a"));
+    ASSERT_EQ(first.outcome, result::swapped);
+    EXPECT_GT(first.now.version, highest);
+    const auto second = at.swap(at.swap_of(2, first.now.version, "b"));
+    highest = second.now.version;
+    auto erasure = at.swap_of(3, highest, {});
+    erasure.erase = true;
+    EXPECT_EQ(at.swap(erasure).outcome, result::swapped);
+  }
+}
+
 TEST_P(line_cells, versions_rise_when_the_clock_of_the_server_steps_back) {
   const auto first = at.swap(at.swap_of(1, 0, "a"));
   on.now = -5s;

@@ -272,6 +272,7 @@ TEST_F(redis_likeness, watched_cells) {
     const std::uint64_t what = dice() % 4;
     const std::int64_t token = static_cast<std::int64_t>(dice() % 3) + step / 50;
     const bool stale = dice() % 4 == 0;
+    const bool erases = dice() % 4 == 0;
     both(std::to_string(what) + " " + name->str(), name, [&](side& on) {
       std::uint64_t& version = versions[&on == &memory_ ? 0 : 1][name->str()];
       if (what == 0) return on.engine->watch_cell(*name, 1h, soon()).value;
@@ -283,13 +284,19 @@ TEST_F(redis_likeness, watched_cells) {
                                                 .expected = stale ? 1 : version,
                                                 .value = std::to_string(step),
                                                 .writer = owner(step),
-                                                .token = fence{token}},
+                                                .token = fence{token},
+                                                .erase = erases},
                                                soon());
       if (answer.outcome == seam::swap_answer::result::swapped) version = answer.now.version;
       return std::to_string(static_cast<int>(answer.outcome)) + answer.now.value;
     });
   }
   EXPECT_NE(redis_.events.heard().find("cell_changed"), std::string::npos);
+  // What is there stays, and what was erased is remembered for a while.
+  for (const auto& key : server_.say({"KEYS", "*:cell:*"}).items) {
+    const bool lives = server_.say({"HEXISTS", key.text, "highest"}).text == "1";
+    EXPECT_EQ(server_.say({"PTTL", key.text}).text == "-1", lives) << key.text;
+  }
   // What is still watched is gone with the client.
   redis_.engine->close();
   EXPECT_TRUE(server_.say({"KEYS", "*:watch:*"}).items.empty());

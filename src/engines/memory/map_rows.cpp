@@ -14,7 +14,7 @@ seam::name_state* map_rows::open(const seam::name_ref& name, bool add, const sea
   if (kept_.names.size() >= std::max(names_kept_, forget_at_)) forget_idle_names();
   seam::name_state& fresh = kept_.names[name->str()];
   fresh.name = name;
-  fresh.top = kept_.fence_floor;
+  fresh.top = kept_.floor;
   return &fresh;
 }
 
@@ -30,7 +30,7 @@ void map_rows::forget_idle_names() {
     if (in_use(it->second)) {
       ++it;
     } else {
-      kept_.fence_floor = std::max(kept_.fence_floor, it->second.top);
+      kept_.floor = std::max(kept_.floor, it->second.top);
       it = kept_.names.erase(it);
     }
   }
@@ -69,6 +69,12 @@ seam::cell_row map_rows::find_cell(std::string_view name) {
 
 void map_rows::put_cell(std::string_view name, const seam::cell_row& row) {
   kept_.cells.insert_or_assign(std::string{name}, row);
+}
+
+void map_rows::remove_cell(std::string_view name, std::uint64_t version) {
+  kept_.floor = std::max(kept_.floor, static_cast<std::int64_t>(version));
+  const auto known = kept_.cells.find(name);
+  if (known != kept_.cells.end()) kept_.cells.erase(known);
 }
 
 }  // namespace crosslock::memory

@@ -29,7 +29,7 @@ class map_rows final : public seam::rows {
   struct state {
     name_map names;
     cell_map cells;
-    std::int64_t fence_floor = 0;  ///< no fence of a forgotten name was higher
+    std::int64_t floor = 0;  ///< no fence of a forgotten name, or version of a cell, was higher
     seam::ticket_number last_ticket = 0;
   };
   const state& all() const noexcept { return kept_; }
@@ -49,6 +49,8 @@ class map_rows final : public seam::rows {
   std::string describe(seam::client_number, const seam::who_ref& who) override;
   seam::cell_row find_cell(std::string_view name) override;
   void put_cell(std::string_view name, const seam::cell_row& row) override;
+  void remove_cell(std::string_view name, std::uint64_t version) override;
+  std::int64_t floor() override { return kept_.floor; }
 
  private:
   void forget_idle_names();

@@ -177,21 +177,22 @@ seam::swap_answer engine::swap_cell(const seam::cell_swap& wanted, time_point gi
   const word expected = word::number(wanted.expected);
   const word writer = word::owner(wanted.writer);
   const word token = word::fence(wanted.token);
-  return run({scripts().swap_cell,
-              wanted.name->view(),
-              key_set::cell,
-              {expected.view(), wanted.value, writer.view(), token.view()}},
-             wanted.name->view(), give_up, [](const reply& said) {
-               cursor in{said};
-               in.array();
-               const std::string_view word = in.text();
-               seam::swap_answer answer;
-               answer.outcome = word == "swapped"   ? result::swapped
-                                : word == "changed" ? result::changed
-                                                    : result::shut_out;
-               answer.now = read_cell_parts(in);
-               return answer;
-             });
+  return run(
+      {scripts().swap_cell,
+       wanted.name->view(),
+       key_set::cell,
+       {expected.view(), wanted.value, writer.view(), token.view(), wanted.erase ? "1" : "0"}},
+      wanted.name->view(), give_up, [](const reply& said) {
+        cursor in{said};
+        in.array();
+        const std::string_view word = in.text();
+        seam::swap_answer answer;
+        answer.outcome = word == "swapped"   ? result::swapped
+                         : word == "changed" ? result::changed
+                                             : result::shut_out;
+        answer.now = read_cell_parts(in);
+        return answer;
+      });
 }
 
 std::optional<seam::cell> engine::open_cell(const lock_name& name, fence token,

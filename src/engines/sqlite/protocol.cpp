@@ -109,7 +109,9 @@ ledger::ledger(database& database)
       put_cell_{database,
                 "INSERT INTO cells (name, value, version, highest, writer) "
                 "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (name) DO UPDATE "
-                "SET value = ?2, version = ?3, highest = ?4, writer = ?5"} {}
+                "SET value = ?2, version = ?3, highest = ?4, writer = ?5"},
+      remove_cell_{database, "DELETE FROM cells WHERE name = ?1"},
+      raise_floor_{database, "UPDATE about SET fence_floor = max(fence_floor, ?1)"} {}
 
 std::optional<std::int64_t> ledger::take_free(std::string_view name, const holder& fresh) {
   const std::int64_t first = fence_clock();
@@ -335,6 +337,11 @@ void ledger::put_cell(std::string_view name, const cell_row& row) {
       .bind(4, row.now.highest.value())
       .bind(5, row.writer)
       .run();
+}
+
+void ledger::remove_cell(std::string_view name, std::uint64_t version) {
+  query{raise_floor_}.bind(1, static_cast<std::int64_t>(version)).run();
+  query{remove_cell_}.bind(1, name).run();
 }
 
 std::vector<std::string> ledger::names_from(std::string_view prefix) {

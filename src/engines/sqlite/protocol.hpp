@@ -83,6 +83,8 @@ class ledger {
 
   cell_row find_cell(std::string_view name);
   void put_cell(std::string_view name, const cell_row& row);
+  /// The floor of fences is that of versions, too: both rise by the same clock.
+  void remove_cell(std::string_view name, std::uint64_t version);
 
   /// Every name with somebody on it, from `prefix` on, in order.
   std::vector<std::string> names_from(std::string_view prefix);
@@ -132,6 +134,8 @@ class ledger {
   statement client_;
   statement find_cell_;
   statement put_cell_;
+  statement remove_cell_;
+  statement raise_floor_;
   std::unordered_map<client_number, person> people_;
   std::int64_t fence_clock_ = 0;
   /// By their hash, and only the last of those that share a slot: names that had a row when they

@@ -21,7 +21,7 @@ CREATE TABLE about (
   boot_id TEXT NOT NULL,        -- all holds and places in line are of this boot
   time_ns INTEGER NOT NULL,     -- ... and measured in this time namespace
   booted REAL NOT NULL,         -- the wall clock at boot, for people
-  fence_floor INTEGER NOT NULL, -- no fence of a removed row was higher
+  fence_floor INTEGER NOT NULL, -- no fence or version of a removed row was higher
   swept INTEGER NOT NULL        -- when what is over was last removed
 );
 CREATE TABLE clients (

@@ -44,6 +44,10 @@ class table_rows : public seam::rows {
   void put_cell(std::string_view name, const cell_row& row) override {
     tables_.put_cell(name, row);
   }
+  std::int64_t floor() override { return tables_.fence_floor(); }
+  void remove_cell(std::string_view name, std::uint64_t version) override {
+    tables_.remove_cell(name, version);
+  }
 
  private:
   /// Into `before_`.

@@ -71,7 +71,10 @@ class engine final : public session::engine {
 
   struct stored_cell;
   stored_cell fetch_cell(const lock_name& name, bool watch, time_point give_up);
-  bool store_cell(const std::string& path, const stored_cell& next, time_point give_up);
+  bool store_cell(const std::string& path, stored_cell& next, time_point give_up);
+  bool remove_cell(const std::string& path, const stored_cell& found, time_point give_up);
+  bool carried_out(std::vector<session::change> changes, const std::string& path,
+                   time_point give_up);
   std::string path_of_name(const lock_name& name) const;
 
   const preferences how_;
