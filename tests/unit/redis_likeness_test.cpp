@@ -329,6 +329,11 @@ TEST_F(redis_likeness, watched_cells) {
     });
   }
   EXPECT_NE(redis_.events.heard().find("cell_changed"), std::string::npos);
+  // What is there stays, and what was erased is remembered for a while.
+  for (const auto& key : server_.say({"KEYS", "*:cell:*"}).items) {
+    const bool lives = server_.say({"HEXISTS", key.text, "highest"}).text == "1";
+    EXPECT_EQ(server_.say({"PTTL", key.text}).text == "-1", lives) << key.text;
+  }
   // What is still watched is gone with the client.
   redis_.engine->close();
   EXPECT_TRUE(server_.say({"KEYS", "*:watch:*"}).items.empty());

@@ -24,11 +24,12 @@ if erases then
   tell_watchers()
   return {'swapped', '0', '0000000000000000000', ''}
 end
+-- What is left of an erased one: its end goes with it.
+if floor and version == '0' then redis.call('DEL', KEYS[1]) end
 -- By the counter while there is one, by the clock when a restart has taken it back.
 local time = redis.call('TIME')
 local clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
 version = string.format('%.0f', math.max(tonumber(version) + 1, tonumber(floor or '0') + 1, clock))
-redis.call('PERSIST', KEYS[1])
 redis.call('HSET', KEYS[1], 'version', version, 'highest', ARGV[4], 'writer', ARGV[3], 'value',
            ARGV[2])
 tell_watchers()
