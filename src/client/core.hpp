@@ -70,8 +70,8 @@ class core final : public client_context, public seam::engine_events {
   void resumed() noexcept override;
 
  private:
-  /// Keeps it alive for the time of an event. Null when it ends, or has no owner yet: its engine has
-  /// a thread that reports before anybody has asked for anything.
+  /// Keeps it alive for the time of an event. Null when it ends, or has no owner yet: its engine
+  /// has a thread that reports before anybody has asked for anything.
   std::shared_ptr<client_context> alive() noexcept;
   /// Lines of one name in the order in which they came.
   struct line_key {

@@ -8,8 +8,8 @@
 namespace crosslock::seam {
 
 /// The same error with a text of its own. Copies of an exception share their text; who is the last
-/// to use it is counted in the standard library, where the thread sanitizer cannot see it: to it one
-/// thread frees what the other has just read.
+/// to use it is counted in the standard library, where the thread sanitizer cannot see it: to it
+/// one thread frees what the other has just read.
 inline error with_own_text(const error& why) {
   std::string text{why.what()};
   const std::string end = ": " + why.code().message();

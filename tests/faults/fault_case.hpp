@@ -49,8 +49,9 @@ std::int64_t resident_bytes();
 
 inline time_point now() { return seam::real_clock().now(); }
 
-/// Threads of a case. They are told to stop, and joined, at the end of its scope at the latest, also
-/// when the case itself has failed with an exception; one in a thread fails the case, not the run.
+/// Threads of a case. They are told to stop, and joined, at the end of its scope at the latest,
+/// also when the case itself has failed with an exception; one in a thread fails the case, not the
+/// run.
 class case_threads {
  public:
   void start(std::function<void(std::stop_token)> body) {

@@ -95,8 +95,8 @@ TEST_F(zookeeper_with_another_hash, F33_rights_are_written_as_the_servers_hash_p
   }
 }
 
-/// Sessions are numbered, so anybody can tell the next one's node, and by its rights whom our claims
-/// would name as their owner.
+/// Sessions are numbered, so anybody can tell the next one's node, and by its rights whom our
+/// claims would name as their owner.
 TEST_F(zookeeper_faults, F33_a_node_put_in_the_place_of_a_sessions_own_is_not_believed) {
   { const client locks = connect(steady); }  // the parents are there
   servers::zookeeper_talk stranger = testbed().talk();

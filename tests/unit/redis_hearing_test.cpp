@@ -401,9 +401,9 @@ TEST(redis_hearing, one_that_connects_for_long_keeps_no_waiter_from_its_news) {
   thread.join();
 }
 
-// Threads that wait one after another take the reading from the hearing's own thread, which looks at
-// what is left only every 50 ms then. It must know of those who wait without a thread. Time stands
-// still for the client, so that "one after another" never ends.
+// Threads that wait one after another take the reading from the hearing's own thread, which looks
+// at what is left only every 50 ms then. It must know of those who wait without a thread. Time
+// stands still for the client, so that "one after another" never ends.
 TEST(redis_hearing, what_is_pushed_to_one_who_waits_without_a_thread_is_read_at_once) {
   redis_server server;
   engine_rig holder{socket_url(server)};

@@ -1,5 +1,5 @@
-// How often the first in our line looks at a lock of another library, which tells nobody when it lets
-// go.
+// How often the first in our line looks at a lock of another library, which tells nobody when it
+// lets go.
 #pragma once
 
 #include "engine/clock.hpp"
@@ -13,10 +13,10 @@
 
 namespace crosslock::redis {
 
-/// Every 10 ms finds whoever leaves a gap. Whoever finds another lock than at its last look has been
-/// passed over: each eighth time it looks twice as often, and from the 32nd on again as soon as it
-/// has been answered, as those do who never pause. But a lock that stays is not watched so closely:
-/// looks are no less than a sixteenth of its time apart, up to 10 ms.
+/// Every 10 ms finds whoever leaves a gap. Whoever finds another lock than at its last look has
+/// been passed over: each eighth time it looks twice as often, and from the 32nd on again as soon
+/// as it has been answered, as those do who never pause. But a lock that stays is not watched so
+/// closely: looks are no less than a sixteenth of its time apart, up to 10 ms.
 constexpr duration foreign_look(int passed_over, duration stands_for) noexcept {
   constexpr duration now_and_then = std::chrono::milliseconds{10};
   const int step = passed_over / 8;

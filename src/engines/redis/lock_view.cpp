@@ -1,5 +1,5 @@
-// The texts of holders and waiters are written by line.lua. A look only reads; whom serving the line
-// would let in is worked out here, by the rule that the scripts restate.
+// The texts of holders and waiters are written by line.lua. A look only reads; whom serving the
+// line would let in is worked out here, by the rule that the scripts restate.
 #include "engines/redis/lock_view.hpp"
 
 #include "engines/redis/failure.hpp"

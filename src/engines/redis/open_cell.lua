@@ -9,6 +9,5 @@ if floor and not (version or highest) then
   redis.call('HSET', KEYS[1], 'floor', floor)
 end
 redis.call('HSET', KEYS[1], 'highest', ARGV[1])
-redis.call('PERSIST', KEYS[1])
 if (highest or '0000000000000000000') ~= ARGV[1] then tell_watchers() end
 return {1, version or '0', ARGV[1], value or ''}

@@ -1,5 +1,5 @@
-// The one thread that hears for all clients of a process on a database: wake-ups by other processes,
-// whether those they wait for still live, and what must not block its caller.
+// The one thread that hears for all clients of a process on a database: wake-ups by other
+// processes, whether those they wait for still live, and what must not block its caller.
 #pragma once
 
 #include "engine/clock.hpp"

@@ -126,8 +126,8 @@ void connection::make_handle() {
   introduce(access_->own_credentials);
 }
 
-/// To close a session the library waits for its server, up to some seconds. The number that it draws
-/// for that request is not guarded by `statics`: should two clients draw the same one nothing
+/// To close a session the library waits for its server, up to some seconds. The number that it
+/// draws for that request is not guarded by `statics`: should two clients draw the same one nothing
 /// happens, for a number is only compared with that of the answer on the same connection.
 void connection::drop_handle() noexcept {
   if (handle_ == nullptr) return;
