@@ -52,7 +52,10 @@ TEST_F(redis_faults, F19_scripts_flushed_all_the_time_are_sent_again) {
 }
 
 TEST_F(redis_faults, F19_a_flush_amid_many_renewals_loses_none_of_them) {
-  const client locks = connect(lease);
+  ears people;
+  options how;
+  how.log = people.log();
+  const client locks = connect(lease, how);
   std::vector<std::unique_ptr<mutex>> objects;
   std::vector<hold> holds;
   for (int i = 0; i < 200; ++i) {
@@ -64,7 +67,10 @@ TEST_F(redis_faults, F19_a_flush_amid_many_renewals_loses_none_of_them) {
     server().say({"SCRIPT", "FLUSH"});
     sleep_for_real(10ms);
   }
-  for (const hold& each : holds) EXPECT_TRUE(each.valid());
+  const std::lock_guard guard{people.mutex};
+  for (const hold& each : holds) {
+    ASSERT_TRUE(each.valid()) << to_string(each.lost_reason()) << '\n' << people.heard;
+  }
 }
 
 }  // namespace

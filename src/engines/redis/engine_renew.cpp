@@ -39,10 +39,9 @@ struct engine::renewal_words {
   word holder;
   word lease;
   std::string more;
-  bool by_text = false;
   bool open = true;  ///< not answered yet
 
-  void write(std::string& out, const lock_name& name, key_set keys) const {
+  void write(std::string& out, const lock_name& name, key_set keys, bool by_text) const {
     script_call call{scripts().renew, name.view(), keys, {holder.view(), lease.view(), more}};
     if (more.empty()) call.drop_last_argument();
     if (by_text) call.send_text();
@@ -58,11 +57,14 @@ void engine::renew_part(std::span<seam::renewal> part, time_point give_up) {
                     renewal_extras(one, clock_.now())});
   }
   std::optional<error> moved;
+  // Of those that the server did not understand the first brings the text for all: with each of
+  // them it would be megabytes, too much to travel within a short lease.
+  std::size_t with_text = part.size();
   for (std::size_t open = part.size(); open > 0;) {
     const time_point sent = clock_.now();
     const auto write = [&](std::string& out) {
       for (std::size_t i = 0; i < part.size(); ++i) {
-        if (each[i].open) each[i].write(out, *part[i].held.name, keys_);
+        if (each[i].open) each[i].write(out, *part[i].held.name, keys_, i == with_text);
       }
     };
     const auto answers = connection_.call_all(open, write, give_up);
@@ -70,8 +72,7 @@ void engine::renew_part(std::span<seam::renewal> part, time_point give_up) {
     for (std::size_t i = 0; i < part.size(); ++i) {
       if (!each[i].open) continue;
       const reply& said = answers[next++];
-      // Sent again with its text, and nothing else with it.
-      each[i].open = script_unknown(said) && !std::exchange(each[i].by_text, true);
+      each[i].open = script_unknown(said) && i != with_text;
       if (each[i].open) continue;
       --open;
       part[i].sent = sent;
@@ -83,6 +84,8 @@ void engine::renew_part(std::span<seam::renewal> part, time_point give_up) {
         moved = error_in(said.failure(), connection_.where().shown(), {});
       }
     }
+    with_text = static_cast<std::size_t>(std::ranges::find(each, true, &renewal_words::open) -
+                                         each.begin());
   }
   if (moved) leave_server(*moved);
 }
