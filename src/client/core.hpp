@@ -26,7 +26,6 @@ class core final : public client_context, public seam::engine_events {
  public:
   /// Connects.
   static std::shared_ptr<core> make(opening_plan plan, seam::clock& clock);
-  core(opening_plan plan, seam::clock& clock);
   ~core() override;
 
   /// The shared line of a name, or, with strict_fifo, one for this acquire alone.
@@ -70,6 +69,7 @@ class core final : public client_context, public seam::engine_events {
   void resumed() noexcept override;
 
  private:
+  core(opening_plan plan, seam::clock& clock);
   /// Keeps it alive for the time of an event. Null when it ends, or has no owner yet: its engine
   /// has a thread that reports before anybody has asked for anything.
   std::shared_ptr<client_context> alive() noexcept;

@@ -99,8 +99,8 @@ void sim_process::open() {
     storm_.belongs(id_, number_);
     return made;
   };
-  client_ = std::make_unique<client>(
-      std::make_shared<inner::core>(inner::opening_plan{settings, open}, clock_));
+  client_ =
+      std::make_unique<client>(inner::core::make(inner::opening_plan{settings, open}, clock_));
   clock_.on_kill([this] { stage_.network->kill_client(id_); });
   for (const std::string& name : stage_.names) {
     plain_[name] = std::make_unique<mutex>(*client_, name);
