@@ -23,7 +23,8 @@ namespace crosslock {
 /// | open | nothing | 0 | returns | true: untouched, in the next round | untouched |
 ///
 /// erase() removes it from the server, open or not, when nobody needs it any more. Whoever still
-/// waits for what was counted there gets `broken`: that it will open, or has, cannot be told.
+/// waits for what was counted there gets `broken`: that it will open, or has, cannot be told. If it
+/// is begun anew before that one has looked, its wait is one for the new one.
 ///
 /// All must mean the same count: while it counts or is open, another one is a `conflict` that names
 /// both. Who waits when a round ends, by the count and a reset right after it, has waited enough.

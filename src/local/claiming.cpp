@@ -318,10 +318,12 @@ void claiming::take(waiter& claimant, time_point now, deferred_actions& after) {
   try {
     if (!keep(claimant, grant, now)) {
       // Too late to be of use to anybody: it is given back, and claimed anew under another id,
-      // which shall not find the old one in its way.
-      after.withdraw_first(
-          claimant.record->claim,
-          claimant.asynchronous() ? std::nullopt : std::optional{end_of_delay(claimant.request)});
+      // which shall not find the old one in its way. Who does not wait has no time beyond which it
+      // would be late.
+      const bool waits = claimant.request.waits();
+      const time_point until = waits ? end_of_delay(claimant.request) : time_point::max();
+      after.withdraw_first(claimant.record->claim,
+                           claimant.asynchronous() ? std::nullopt : std::optional{until});
       begin_anew(claimant.claim);
       return new_claim(claimant);
     }

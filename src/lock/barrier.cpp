@@ -223,15 +223,18 @@ bool barrier::state::leave(inner::patience limit) {
 }
 
 /// Every member has a shared claim for as long as it looks at the cell: with an exclusive one
-/// whoever still stands in it is dead.
+/// whoever still stands in it is dead. What is erased is what was read while that claim was good:
+/// should it end then, whoever enters writes another version.
 bool barrier::state::erase() const {
   inner::core& home = cell.home();
   const auto alone =
       home.own_line(cell.name())->acquire(home.make_request({}, inner::acquire_request::no_wait));
   if (!alone) return false;
-  cell.erase(std::nullopt);
+  const std::uint64_t version = cell.read().version;
+  if (!alone->valid()) return false;
+  const bool gone = cell.erase(version) == inner::cell_access::erased::gone;
   alone->release();
-  return true;
+  return gone;
 }
 
 /// Out of the round, which breaks by it unless it was broken before; then this is how it is known

@@ -78,10 +78,10 @@ time_point joint::expires_at() const noexcept {
 
 std::stop_token joint::wanted() {
   if (released_) return {};
-  if (!wanted_) {
-    const std::stop_source any;
-    for (const hold& each : holds_) each.critical_section()->tell_wanted_to(any);
-    wanted_ = any;
+  if (!wanted_) wanted_.emplace();
+  if (!all_tell_wanted_) {
+    for (const hold& each : holds_) each.critical_section()->tell_wanted_to(*wanted_);
+    all_tell_wanted_ = true;
   }
   return wanted_->get_token();
 }

@@ -53,6 +53,7 @@ class joint {
   const std::stop_source told_;  // the parts tell it of their loss themselves
   const std::stop_callback<end_of_wait> ends_wait_;
   std::optional<std::stop_source> wanted_;  // the same; made when first asked for
+  bool all_tell_wanted_ = false;
   std::vector<hold> holds_;
   std::vector<release_result> results_;        // of each given element, once released
   std::vector<release_result> results_found_;  // of each hold

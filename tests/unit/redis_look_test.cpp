@@ -147,5 +147,20 @@ TEST_F(redis_look, readers_let_in_together_do_not_take_each_other_for_waiters) {
   }
 }
 
+// Otherwise whoever comes next would think that the holder knows already.
+TEST_F(redis_look, an_ask_of_the_holder_takes_off_the_mark_of_one_who_waits_no_more) {
+  seam::claim mine = engine_rig::claim("a");
+  ASSERT_EQ(one_.ask(mine).result, ask_result::granted);
+  const seam::claim gone = in_line(other_);
+  ASSERT_TRUE(server_.say({"GET", "a"}).text.ends_with(":w"));
+  make_older(gone, 1h);
+  const seam::answer again = one_.ask(mine);
+  ASSERT_EQ(again.result, ask_result::granted);
+  EXPECT_FALSE(again.granted.wanted);
+  EXPECT_FALSE(server_.say({"GET", "a"}).text.ends_with(":w"));
+  const seam::claim next = in_line(other_);
+  EXPECT_TRUE(one_.events.await_wanted(mine.owner, 5s, 2));
+}
+
 }  // namespace
 }  // namespace crosslock::redis

@@ -164,6 +164,9 @@ if holds == owner then
   local block, since, _, _, known_as = record()
   redis.call('PEXPIRE', name, lease, 'GT')
   write_record(block or fence, since or now_us, '0', client, known_as or who)
+  -- Without the mark the next to come is told of again.
+  local bare = owner .. ':' .. fence
+  if held ~= bare and not somebody_waits() then redis.call('SET', name, bare, 'KEEPTTL') end
   return granted(fence)
 end
 local inside = insider(owner)

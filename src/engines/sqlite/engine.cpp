@@ -282,6 +282,7 @@ void engine::withdraw(const seam::claim& claim, time_point give_up) {
 }
 
 void engine::renew(std::span<seam::renewal> batch, time_point give_up) {
+  connection_->ears().relieve_if_kept();
   // A file that is no longer at its path takes what is held in it along.
   static_cast<void>(connection_->files_in_place());
   // By name, as the rows are stored: then each part touches few pages.

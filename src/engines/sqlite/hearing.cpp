@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace crosslock::sqlite {
@@ -75,10 +77,14 @@ void hearing::leave(listener& whom) noexcept {
 void hearing::attend() {
   if (!running_.load(std::memory_order_acquire)) {
     const seam::lock_guard guard{mutex_};
-    if (!running_.load() && !listeners_.empty()) begin_shift(false);
+    if (!running_.load() && !listeners_.empty()) begin_shift(std::exchange(missed_, false));
     return;
   }
   if (idle_.load() && idle_.exchange(false)) ring();
+  relieve_if_kept();
+}
+
+void hearing::relieve_if_kept() noexcept {
   if (hangs()) relieve();
 }
 
@@ -87,12 +93,19 @@ bool hearing::hangs() const noexcept {
   return by != 0 && clock_.now().time_since_epoch().count() > by;
 }
 
-void hearing::relieve() {
+/// The one that is kept is told first: whoever comes back from its client then leaves what it finds
+/// to the next.
+void hearing::relieve() noexcept {
   const seam::lock_guard guard{mutex_};
   if (!running_.load() || !hangs()) return;
-  shift& kept = *shifts_.back();
-  begin_shift(true);
-  kept.over.store(true);
+  shifts_.back()->over.store(true);
+  try {
+    begin_shift(true);
+  } catch (const std::exception&) {
+    // No thread is to be had: the next who asks tries again.
+    missed_ = true;
+    running_.store(false);
+  }
 }
 
 void hearing::begin_shift(bool missed_something) {
@@ -103,9 +116,9 @@ void hearing::begin_shift(bool missed_something) {
   fresh->box = &connection_.mailbox_in(*fresh->wake);
   fresh->heard = fresh->box->posted.load() - (missed_something ? mailbox::kept + 1 : 0);
   shifts_.reserve(shifts_.size() + 1);
+  back_by_.store(0);
   fresh->thread = clock_.start("crosslock-hear", [this, mine = fresh.get()] { work(*mine); });
   shifts_.push_back(std::move(fresh));
-  back_by_.store(0);
   running_.store(true, std::memory_order_release);
 }
 
@@ -161,7 +174,9 @@ void hearing::listen_once(shift& mine) {
   hear_again(mine);
   const time_point now = clock_.now();
   if (now >= mine.last_tick + tick_length(mine, now)) tick(mine);
-  if (!mine.over.load() && connection_.wake() == mine.wake) sleep(mine, seen);
+  const auto there = connection_.wake();
+  const bool moves = there != mine.wake || &connection_.mailbox_in(*there) != mine.box;
+  if (!mine.over.load() && !moves) sleep(mine, seen);
 }
 
 void hearing::note_listeners(shift& mine) {
@@ -182,7 +197,7 @@ bool hearing::call_on(const shift& mine, listener& one, const std::function<void
     ~under_way() {
       if (!mine.over.load()) by.back_by_.store(0);
       one.taken.store(false);
-      if (mine.over.load() && one.missed.load()) by.ring();
+      if (one.missed.load()) by.ring();
     }
   };
   const under_way this_one{*this, mine, one};
@@ -196,18 +211,28 @@ bool hearing::call_on(const shift& mine, listener& one, const std::function<void
 }
 
 void hearing::answer_asks(shift& mine) {
-  std::vector<asks_of_each::node_type> later;
+  std::set<const listener*> taken;  // by threads of before, which ring when they are done
   while (!mine.over.load()) {
     asks_of_each::node_type next;  // one at a time: another thread may have to do the rest
     {
       const seam::lock_guard guard{mutex_};
-      if (!asks_.empty()) next = asks_.extract(asks_.begin());
+      const auto free = std::ranges::find_if(
+          asks_, [&](const auto& each) { return !taken.contains(each.first.get()); });
+      if (free != asks_.end()) next = asks_.extract(free);
     }
-    if (!next) break;
+    if (!next) return;
     listener& one = *next.key();
-    if (!call_on(mine, one, [&] { one.answer(next.mapped()); })) later.push_back(std::move(next));
+    bool answered = false;
+    try {
+      answered = call_on(mine, one, [&] { one.answer(next.mapped()); });
+    } catch (...) {
+      post_again(next.key(), std::move(next.mapped()));
+      throw;
+    }
+    if (answered) continue;
+    taken.insert(&one);
+    post_again(next.key(), std::move(next.mapped()));
   }
-  for (asks_of_each::node_type& each : later) post_again(each.key(), std::move(each.mapped()));
 }
 
 /// Before what was posted meanwhile; not for one that has left.
@@ -250,14 +275,21 @@ void hearing::hear_news(shift& mine) {
 
 /// For those who could not be told something: they were with a thread of before.
 void hearing::hear_again(shift& mine) {
+  std::vector<listener*> again;
   std::vector<concern> concerned;
-  for (const auto& each : mine.all) {
-    if (!each->missed.load() || each->taken.load()) continue;
-    each->missed.store(false);
-    for (interest& one : each->claims.all()) concerned.push_back({each.get(), std::move(one)});
-    if (each->watches.load()) call_on(mine, *each, [&] { each->report_cells({}, true); });
+  try {
+    for (const auto& each : mine.all) {
+      if (!each->missed.load() || each->taken.load()) continue;
+      again.push_back(each.get());
+      each->missed.store(false);
+      for (interest& one : each->claims.all()) concerned.push_back({each.get(), std::move(one)});
+      if (each->watches.load()) call_on(mine, *each, [&] { each->report_cells({}, true); });
+    }
+    if (!concerned.empty()) tell(mine, look_for_news(connection_, clock_, concerned));
+  } catch (...) {
+    for (listener* const each : again) each->missed.store(true);
+    throw;
   }
-  tell(mine, look_for_news(connection_, clock_, concerned));
 }
 
 void hearing::tell(shift& mine, const std::vector<event>& events) {

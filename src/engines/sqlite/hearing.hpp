@@ -31,6 +31,9 @@ class hearing {
 
   /// There is something to listen for.
   void attend();
+  /// If a client keeps the thread, another one hears for the rest. For those who only hold, and ask
+  /// for nothing.
+  void relieve_if_kept() noexcept;
   /// There is somebody to wait for, whose death must be seen soon.
   void watch_closely();
   void post(const std::shared_ptr<listener>& whose, listener::posted_ask ask);
@@ -56,7 +59,7 @@ class hearing {
 
   void begin_shift(bool missed_something) CROSSLOCK_REQUIRES(mutex_);
   bool hangs() const noexcept;
-  void relieve();
+  void relieve() noexcept;
   void join_ended() CROSSLOCK_REQUIRES(mutex_);
   void ring() noexcept;
   void work(shift& mine);
@@ -88,6 +91,7 @@ class hearing {
   std::uint64_t state_ CROSSLOCK_GUARDED_BY(mutex_) = 1;  ///< of the list: rises
   int leaving_ CROSSLOCK_GUARDED_BY(mutex_) = 0;
   asks_of_each asks_ CROSSLOCK_GUARDED_BY(mutex_);
+  bool missed_ CROSSLOCK_GUARDED_BY(mutex_) = false;  ///< by a thread that nobody could relieve
   /// The last one works, the others are kept somewhere.
   std::vector<std::unique_ptr<shift>> shifts_ CROSSLOCK_GUARDED_BY(mutex_);
 };

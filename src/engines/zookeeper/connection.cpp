@@ -168,6 +168,7 @@ void connection::take_down(arrival what) {
 
 void connection::rejoin() {
   apart_ = false;
+  if (arrived_.empty()) return arrived_.swap(arrived_apart_);
   for (arrival& one : arrived_apart_) arrived_.push_back(std::move(one));
   arrived_apart_.clear();
 }
