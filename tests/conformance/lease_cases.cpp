@@ -269,12 +269,13 @@ TEST_P(lease, a_try_that_is_answered_too_late_is_not_in_its_own_way) {
     // Where the lease is a session nothing is given too late.
     if (stage().traits().lease_is_session) return;
     options how;
-    how.lease = lease();
+    const duration whole = stage().bounds().lease;
+    how.lease = whole;
     how.timeout = 20s;
     const client locks = stage().connect(how);
     mutex lock{locks, "name"};
     for (int i = 0; i < 3; ++i) {
-      stage().delay_next_request(observer::verb::ask, 11 * lease() / 10);
+      stage().delay_next_request(observer::verb::ask, 11 * whole / 10);
       const auto held = lock.try_acquire();
       ASSERT_TRUE(held) << i;
       EXPECT_TRUE(held->valid()) << i;
