@@ -13,10 +13,12 @@
 namespace crosslock::inner {
 namespace {
 
-/// So long a wait may go on beyond its time, to have an answer and to leave the line.
-time_point end_of_delay(const acquire_request& request) {
+/// So long a wait may go on beyond its time, to have an answer and to leave the line. The time of
+/// one who does not wait is when it came.
+time_point end_of_delay(const waiter& one) {
   constexpr duration delay = std::chrono::milliseconds{100};
-  return request.end > time_point::max() - delay ? time_point::max() : request.end + delay;
+  const time_point end = one.request.waits() ? one.request.end : one.started;
+  return end > time_point::max() - delay ? time_point::max() : end + delay;
 }
 
 }  // namespace
@@ -318,12 +320,10 @@ void claiming::take(waiter& claimant, time_point now, deferred_actions& after) {
   try {
     if (!keep(claimant, grant, now)) {
       // Too late to be of use to anybody: it is given back, and claimed anew under another id,
-      // which shall not find the old one in its way. Who does not wait has no time beyond which it
-      // would be late.
-      const bool waits = claimant.request.waits();
-      const time_point until = waits ? end_of_delay(claimant.request) : time_point::max();
-      after.withdraw_first(claimant.record->claim,
-                           claimant.asynchronous() ? std::nullopt : std::optional{until});
+      // which shall not find the old one in its way.
+      after.withdraw_first(claimant.record->claim, claimant.asynchronous()
+                                                       ? std::nullopt
+                                                       : std::optional{end_of_delay(claimant)});
       begin_anew(claimant.claim);
       return new_claim(claimant);
     }
@@ -373,7 +373,7 @@ void claiming::leave(waiter& claimant, observer::wait_result because, deferred_a
     // ask that was not answered it may have used up what a timed wait may take beyond its time.
     const bool here = !claimant.asynchronous() && because != observer::wait_result::failed;
     after.withdraw(claimant.record->claim,
-                   here ? std::optional{end_of_delay(claimant.request)} : std::nullopt);
+                   here ? std::optional{end_of_delay(claimant)} : std::nullopt);
   }
   finish(claimant, waiter::state::left, after);
   advance(after);

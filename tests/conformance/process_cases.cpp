@@ -184,7 +184,7 @@ TEST_P(process, a_renewal_answered_after_the_deadline_brings_nothing_back) {
       stage().delay_next_request(observer::verb::renew, lease() / 3);
       EXPECT_TRUE(holder->say("acquire name 20000").starts_with("held"));
       holder->send("work name 20000");
-      stage().sleep(lease() / 2);  // the renewal is on its way
+      stage().await_delayed_request(observer::verb::renew, lease() / 2);
       holder->freeze();
       stage().sleep(lease() * 3 / 4);  // the server has renewed, the answer waits with the frozen
       holder->thaw();

@@ -102,6 +102,10 @@ class stage {
   virtual void drop_wake_ups(bool drop) = 0;
   virtual void lose_next_answer(observer::verb to) = 0;
   virtual void delay_next_request(observer::verb what, duration by) = 0;
+  /// Until that request is on its way; where time is exact it is known when that is.
+  virtual void await_delayed_request(observer::verb /*what*/, duration usually_after) {
+    sleep(usually_after);
+  }
   /// By the server's own counter: how many requests it has carried out.
   virtual std::uint64_t requests() = 0;
   /// What the server still stores beside fences: must be nothing when a case is over.

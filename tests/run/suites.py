@@ -28,8 +28,8 @@ SANITIZED_SIDE_BY_SIDE = 4
 FAULTS_SIDE_BY_SIDE = 3
 # Engines with a stage in the fault suite, and the rows of the matrix that every run plays.
 FAULTY = sorted(path.stem for path in (ROOT / "tests" / "faults" / "stages").glob("*.cpp"))
-# Engines that the thread sanitizer is run on. The C client of ZooKeeper is not compiled with it, but
-# one thread at a time is in it, by mutexes that the sanitizer sees.
+# Engines that the thread sanitizer is run on. The C client of ZooKeeper is not compiled with it,
+# but one thread at a time is in it, by mutexes that the sanitizer sees.
 THREAD_SANITIZED = ["memory", "redis", "sqlite", "zookeeper"]
 EVERYDAY_ROWS = [f"F{row}_*" for row in (1, 2, 4, 5, 10, 14, 15, 31, 34)]
 

@@ -192,8 +192,19 @@ void sim_process::judge_loss(const observer::lost_event& event) {
                   crosslock::to_string(event.reason), ") though nothing had happened to it");
 }
 
-void sim_process::renewed(const owner_id& owner) {
+void sim_process::renewed(const owner_id& owner, bool just_now) {
   if (!alive()) return;
+  // Whoever has the answer may have been interrupted before it could note it.
+  const auto noted = [&](const auto& each) {
+    const auto& hold = each.second->in_hand;
+    return each.second->owner != owner || !hold ||
+           hold->expires_at() == engine_->find_term(owner)->deadline;
+  };
+  if (just_now && stage_.play.interrupted > 0 && !std::ranges::all_of(critical_sections_, noted)) {
+    const time_point later = stage_.now() + 20 * stage_.play.interrupted_max;
+    stage_.world.at(later, [this, owner] { renewed(owner, false); });
+    return;
+  }
   for (const auto& [which, entered] : critical_sections_) {
     if (entered->owner != owner || entered->told || entered->leaving) continue;
     if (entered->in_hand && entered->in_hand->lost_reason() != loss_reason::none) continue;

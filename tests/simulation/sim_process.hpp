@@ -81,7 +81,8 @@ class sim_process {
   void open();
   void work();
   void close();
-  void renewed(const owner_id& owner);
+  /// `just_now`: the answer has come in this moment.
+  void renewed(const owner_id& owner, bool just_now = true);
   void judge_loss(const observer::lost_event& event);
   void check_deadline(const critical_section_record& entered, time_point deadline);
 
