@@ -320,10 +320,8 @@ void claiming::take(waiter& claimant, time_point now, deferred_actions& after) {
   try {
     if (!keep(claimant, grant, now)) {
       // Too late to be of use to anybody: it is given back, and claimed anew under another id,
-      // which shall not find the old one in its way. One who does not wait is asked for anew even
-      // when it is late already.
-      time_point until = end_of_delay(claimant);
-      if (!claimant.request.waits() && until <= now) until = time_point::max();
+      // which shall not find the old one in its way.
+      const time_point until = end_of_delay(claimant);
       after.withdraw_first(claimant.record->claim,
                            claimant.asynchronous() ? std::nullopt : std::optional{until});
       begin_anew(claimant.claim);

@@ -263,26 +263,6 @@ TEST_P(lease, an_answer_later_than_the_lease_is_no_grant) {  // F27
   });
 }
 
-// What is given back comes before what is asked for anew: a free name is not busy.
-TEST_P(lease, a_try_that_is_answered_too_late_is_not_in_its_own_way) {
-  play({ability::server_faults}, [this] {
-    // Where the lease is a session nothing is given too late.
-    if (stage().traits().lease_is_session) return;
-    options how;
-    const duration whole = stage().bounds().lease;
-    how.lease = whole;
-    how.timeout = 20s;
-    const client locks = stage().connect(how);
-    mutex lock{locks, "name"};
-    for (int i = 0; i < 3; ++i) {
-      stage().delay_next_request(observer::verb::ask, 11 * whole / 10);
-      const auto held = lock.try_acquire();
-      ASSERT_TRUE(held) << i;
-      EXPECT_TRUE(held->valid()) << i;
-    }
-  });
-}
-
 TEST_P(lease, an_outage_shorter_than_the_lease_is_survived) {
   play({ability::server_faults}, [this] {
     const auto heard = std::make_shared<listener>();

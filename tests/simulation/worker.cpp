@@ -66,10 +66,7 @@ void worker::judge_patience(time_point asked, duration patience) {
   using namespace std::chrono_literals;
   if (!home_.going() || patience == duration::max() || home_.frozen_since(asked)) return;
   const duration late = now() - asked - patience;
-  // A request has 100 ms to succeed at all. A try that is answered too late for its lease gives
-  // that back, for 50 ms at most, before it asks again.
-  const duration allowed = patience > duration::zero() ? 105ms : 155ms;
-  if (late > allowed + 8 * play_.wake_delay) {
+  if (late > 105ms + 8 * play_.wake_delay) {
     stage_.complain("I11: process ", home_.number(), " was kept ", late.count(),
                     " ns beyond its patience");
   }
