@@ -370,10 +370,12 @@ void claiming::leave(waiter& claimant, observer::wait_result because, deferred_a
   if (claimant.claim.on_server) {
     // A thread that has given up leaves the line before it returns, if the server answers within a
     // moment, and else in the background: the next it asks for shall not come before that. With an
-    // ask that was not answered it may have used up what a timed wait may take beyond its time.
+    // ask that was not answered it may have used up what a timed wait may take beyond its time; one
+    // that only woke up late has not.
     const bool here = !claimant.asynchronous() && because != observer::wait_result::failed;
-    after.withdraw(claimant.record->claim,
-                   here ? std::optional{end_of_delay(claimant)} : std::nullopt);
+    const bool answered = claimant.claim.trouble.failures == 0;
+    const time_point until = answered ? time_point::max() : end_of_delay(claimant);
+    after.withdraw(claimant.record->claim, here ? std::optional{until} : std::nullopt);
   }
   finish(claimant, waiter::state::left, after);
   advance(after);
